@@ -1,0 +1,105 @@
+"""Every exception that muxpilot raises on purpose.
+
+    MuxpilotError
+    ├── BadInput              an argument that is refused before tmux sees it
+    ├── NotFound              no such session, window, pane, client or buffer
+    ├── Ambiguous             a name that several windows share
+    ├── NameTaken             a session of that name is already there
+    ├── PaneDead              the pane's program has ended; it takes no input
+    ├── Refused               tmux said no, in its own words
+    ├── NoStream              the pane's output cannot be followed
+    └── Unavailable           tmux could not be asked
+        ├── NoTmux            no tmux program, or one that is too old
+        ├── NoServer          nothing listens on the socket
+        ├── UnsafeSocket      the socket is somebody else's
+        ├── NotAnswering      no answer before the deadline
+        └── ConnectionLost    tmux went away while the call was under way
+
+The text of each is one line: what failed, then what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MuxpilotError(Exception):
+    """The root of the tree; `code` is stable, `hint` is the next step."""
+
+    code: ClassVar[str] = "error"
+    hint: str | None = None
+
+    def __init__(self, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        if hint is not None:
+            self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.hint}" if self.hint else self.what
+
+
+class BadInput(MuxpilotError):
+    code = "bad-input"
+
+
+class NotFound(MuxpilotError):
+    """Something that was asked for by id or name is not there."""
+
+    code = "not-found"
+
+    def __init__(self, noun: str, wanted: str) -> None:
+        super().__init__(
+            f"{noun.capitalize()} {wanted!r} not found.", f"Use list-{noun}s to see the {noun}s there are."
+        )
+        self.noun = noun
+        self.wanted = wanted
+
+
+class Ambiguous(MuxpilotError):
+    code = "ambiguous"
+
+
+class NameTaken(MuxpilotError):
+    code = "name-taken"
+
+
+class PaneDead(MuxpilotError):
+    code = "pane-dead"
+    hint = "Use respawn-pane to run something in it again, or kill-pane to remove it."
+
+
+class Refused(MuxpilotError):
+    code = "refused"
+
+
+class NoStream(MuxpilotError):
+    code = "no-stream"
+
+
+class Unavailable(MuxpilotError):
+    code = "unavailable"
+
+
+class NoTmux(Unavailable):
+    code = "no-tmux"
+    hint = "Install tmux 3.2 or newer, or name one that is."
+
+
+class NoServer(Unavailable):
+    code = "no-server"
+    hint = "Create a session to start one."
+
+
+class UnsafeSocket(Unavailable):
+    code = "unsafe-socket"
+
+
+class NotAnswering(Unavailable):
+    code = "not-answering"
+    hint = "It may be stopped or overloaded, and what was asked may still happen; look before you repeat it."
+
+
+class ConnectionLost(Unavailable):
+    code = "connection-lost"
+    hint = "What was asked may or may not have happened; look before you repeat it."

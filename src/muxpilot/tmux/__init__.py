@@ -1,0 +1,31 @@
+"""The tmux engine: a library of its own, with nothing but the standard library and tmux behind it."""
+
+from __future__ import annotations
+
+from muxpilot.tmux.births import Birth, Program
+from muxpilot.tmux.endpoint import socket_for_path
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.models import Buffer, Client, Pane, Session, Window
+from muxpilot.tmux.sessions import Ensured
+from muxpilot.tmux.streams import Data, End, Gap, PaneStream
+from muxpilot.tmux.tmux import Tmux
+
+__all__ = [
+    "Birth",
+    "Buffer",
+    "Client",
+    "Data",
+    "End",
+    "Ensured",
+    "Gap",
+    "Pane",
+    "PaneId",
+    "PaneStream",
+    "Program",
+    "Session",
+    "SessionId",
+    "Tmux",
+    "Window",
+    "WindowId",
+    "socket_for_path",
+]

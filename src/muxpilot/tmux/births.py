@@ -1,0 +1,113 @@
+"""Making a pane, whatever command makes it: the program, its place, and its stream from the first byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from muxpilot.tmux import formats, names
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.formats import fields
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.launch import Launch
+from muxpilot.tmux.quote import literal
+from muxpilot.tmux.streams.registry import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runs in a new pane: a command, or the person's shell where there is none."""
+
+    command: str | None = None
+    cwd: str | None = None
+    env: Mapping[str, str] | None = None
+    remain_on_exit: bool = False
+
+    def flags(self) -> tuple[str, ...]:
+        cwd = ("-c", literal(names.folder(self.cwd))) if self.cwd is not None else ()
+        return (*cwd, *names.environment(self.env or {}))
+
+    def window_name(self, shell: str) -> str:
+        """A window's name while nobody has given it one: that of the program in it."""
+        words = (self.command or shell).removeprefix("exec ").split()
+        return names.printable(Path(words[0]).name if words else "") or "sh"
+
+
+SHELL = Program()
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """The ids of a new pane and of what it is in."""
+
+    session_id: SessionId
+    session_name: str
+    window_id: WindowId
+    window_name: str
+    window_index: int
+    pane_id: PaneId
+    shell: str = ""
+
+
+BIRTH = fields(
+    session_id=("session_id", SessionId),
+    session_name=("session_name", str),
+    window_id=("window_id", WindowId),
+    window_name=("window_name", str),
+    window_index=("window_index", int),
+    pane_id=("pane_id", PaneId),
+    shell=("default-shell", str),
+)
+
+
+class Births:
+    def __init__(self, connection: Connection, streams: Streams) -> None:
+        self._connection = connection
+        self._streams = streams
+
+    async def bear(
+        self, *command: str, program: Program, may_start_server: bool = False, name_window: bool = False
+    ) -> Birth:
+        """Run a command that makes a pane. Its program starts once its output is being read."""
+        flags = (*program.flags(), "-P", "-F", formats.template(BIRTH))
+        launch = Launch.of(self._connection.scratch, program.command, self._connection.endpoint.program())
+        run = self._connection.run_first if may_start_server else self._connection.run
+        try:
+            reply = await run((*command, *flags, "--", *launch.argv))
+            birth = formats.parse(BIRTH, reply.blocks[0].lines, Birth)[0]
+            if program.remain_on_exit:
+                await self._connection.run(*stay_after_exit(birth.pane_id))
+            if name_window:
+                birth = replace(birth, window_name=program.window_name(birth.shell))
+                await self._connection.run(*named_by_tmux(birth))
+            await self._streams.adopt(birth.pane_id, launch)
+        except BaseException:
+            launch.let_go()
+            raise
+        return birth
+
+    async def rebear(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
+        """Run a program again in a pane that is there."""
+        launch = Launch.of(self._connection.scratch, command, self._connection.endpoint.program())
+        flags = ("-k",) if kill else ()
+        try:
+            await self._streams.forget(pane)
+            await self._connection.run(("respawn-pane", *flags, "-t", pane, "--", *launch.argv))
+            await self._streams.adopt(pane, launch)
+        except BaseException:
+            launch.let_go()
+            raise
+
+
+def named_by_tmux(birth: Birth) -> tuple[tuple[str, ...], ...]:
+    """The name that tmux would have given the window: it has seen our launcher, not the program."""
+    window = ("-t", birth.window_id)
+    rename = ("rename-window", *window, "--", literal(birth.window_name))
+    return rename, ("set-option", "-w", "-u", *window, "automatic-rename")
+
+
+def stay_after_exit(pane: PaneId) -> tuple[tuple[str, ...], ...]:
+    """Keep the pane when its program ends, without tmux's "Pane is dead" over the last line."""
+    option = ("set-option", "-p", "-t", pane)
+    return (*option, "remain-on-exit", "on"), (*option, "-q", "remain-on-exit-format", "")

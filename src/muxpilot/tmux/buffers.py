@@ -1,0 +1,103 @@
+"""Paste buffers, byte for byte, whatever they hold.
+
+Content goes through private files where the control line cannot carry it: a line has no room for NUL,
+and tmux prints buffers with escapes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from muxpilot.errors import BadInput, MuxpilotError, NotFound
+from muxpilot.tmux import names
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.models import BUFFER, Buffer
+from muxpilot.tmux.quote import literal
+
+_LONGEST_LINE = 1 << 15
+
+
+class Buffers:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._changing = asyncio.Lock()
+
+    async def list(self) -> Sequence[Buffer]:
+        return await self._connection.records(BUFFER, Buffer, "list-buffers")
+
+    async def get(self, name: str | None = None) -> bytes:
+        """The content of a buffer, or of the newest."""
+        with self._file() as path:
+            await self.save(name, path)
+            return path.read_bytes() if path.exists() else b""
+
+    async def set(self, name: str, data: bytes) -> None:
+        names.name("buffer name", name)
+        if not data:
+            raise BadInput("A buffer cannot be empty.", "Give some content, or delete the buffer.")
+        if len(data) <= _LONGEST_LINE and b"\0" not in data:
+            await self._connection.run(("set-buffer", "-b", name, "--", data))
+            return
+        with self._file() as path:
+            path.write_bytes(data)
+            await self.load(name, path)
+
+    async def append(self, name: str, data: bytes) -> None:
+        """Add to a buffer, or make it; tmux does it in one step, so that nothing comes between."""
+        names.name("buffer name", name)
+        if not data:
+            return
+        if len(data) <= _LONGEST_LINE and b"\0" not in data:
+            await self._connection.run(("set-buffer", "-a", "-b", name, "--", data))
+            return
+        async with self._changing:
+            try:
+                before = await self.get(name)
+            except NotFound:
+                before = b""
+            await self.set(name, before + data)
+
+    async def rename(self, old: str, new: str) -> None:
+        """A buffer that already has the new name is not replaced."""
+        names.name("buffer name", new)
+        async with self._changing:
+            if any(row.name == new for row in await self.list()):
+                raise BadInput(
+                    f"A buffer named {new!r} is already there.", "Delete it first, or use another name."
+                )
+            await self._connection.run(("set-buffer", "-b", _given(old), "-n", new))
+
+    async def delete(self, name: str) -> None:
+        await self._connection.run(("delete-buffer", "-b", _given(name)))
+
+    async def discard(self, name: str) -> None:
+        """Delete it if it is still there and tmux can be asked."""
+        try:
+            await self.delete(name)
+        except MuxpilotError:
+            return
+
+    async def save(self, name: str | None, path: Path) -> None:
+        """Write a buffer to a file that the caller has judged; tmux would expand formats in its path."""
+        which = ("-b", _given(name)) if name is not None else ()
+        await self._connection.run(("save-buffer", *which, "--", literal(str(path), clock=True)))
+
+    async def load(self, name: str, path: Path) -> None:
+        await self._connection.run(("load-buffer", "-b", _given(name), "--", literal(str(path), clock=True)))
+
+    @contextmanager
+    def _file(self) -> Iterator[Path]:
+        path = self._connection.scratch.file("buffer")
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _given(name: str) -> str:
+    if not name:
+        raise BadInput("The buffer's name is empty.", "Use list-buffers to see the buffers there are.")
+    return name

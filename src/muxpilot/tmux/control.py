@@ -1,0 +1,168 @@
+"""One `tmux -C` process on one socketpair: requests go out in order, replies come back in order.
+
+tmux's client hands its end of the pair to the server, which then reads and writes it directly. A reply
+belongs to the oldest request that has none yet; a caller that stops waiting leaves its place in the
+queue behind, so that nobody ever gets another's answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from muxpilot.errors import ConnectionLost
+from muxpilot.tmux import quote
+from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.protocol import Foreign, Notice, Output, Parser, Reply
+
+_SOCKET_BUFFER = 1 << 20
+_READ = 1 << 18
+_GOODBYE_S = 0.5
+
+Listener = Callable[[Notice | Output], None]
+
+
+def control_line(commands: Sequence[Command]) -> bytes:
+    return b" ; ".join(b" ".join(_word(word) for word in command) for command in commands)
+
+
+class Braces(bytes):
+    """Commands in braces, an argument of if-shell: already a piece of a control line."""
+
+    __slots__ = ()
+
+    @classmethod
+    def around(cls, *commands: Command) -> Braces:
+        return cls(b"{ " + control_line(commands) + b" }")
+
+
+def _word(word: quote.Text) -> bytes:
+    return word if isinstance(word, Braces) else quote.control(word)
+
+
+class ControlClient:
+    """Use `start`; `closed` is set once tmux or its client has gone."""
+
+    def __init__(self, near: socket.socket, process: asyncio.subprocess.Process, listener: Listener) -> None:
+        self._socket = near
+        self._process = process
+        self._listener = listener
+        self._parser = Parser()
+        self._waiting: deque[asyncio.Future[Reply]] = deque()
+        self._unsent = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(near, self._readable)
+        self.closed = asyncio.Event()
+        self.refusal: str | None = None
+
+    @classmethod
+    async def start(cls, argv: Sequence[bytes], env: Mapping[str, str], listener: Listener) -> ControlClient:
+        near, far = socket.socketpair()
+        with far:
+            near.setblocking(False)  # noqa: FBT003
+            for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                near.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *argv,
+                    stdin=far.fileno(),
+                    stdout=far.fileno(),
+                    stderr=asyncio.subprocess.PIPE,
+                    env=env,
+                    start_new_session=True,
+                )
+            except BaseException:
+                near.close()
+                raise
+        return cls(near, process, listener)
+
+    async def request(self, *commands: Command) -> Reply:
+        if self.closed.is_set():
+            raise ConnectionLost("The connection to tmux is closed.")
+        guard = secrets.token_hex(8).encode()
+        future: asyncio.Future[Reply] = self._loop.create_future()
+        self._parser.expect(guard)
+        self._waiting.append(future)
+        self._write(control_line(commands) + b"\ndisplay-message -p " + guard + b"\n")
+        return await future
+
+    async def last_words(self) -> str:
+        """Why tmux would not let us in: what it answered, or what its client said on the way out."""
+        if self.refusal is not None:
+            return self.refusal
+        stderr = self._process.stderr
+        return (await stderr.read()).decode("utf-8", "replace").strip() if stderr is not None else ""
+
+    async def close(self) -> None:
+        """Leave, and see the client process off, even if tmux does not answer any more."""
+        self._shut("The connection to tmux was closed.")
+        try:
+            await asyncio.wait_for(self._process.wait(), _GOODBYE_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    def _write(self, data: bytes) -> None:
+        if self._unsent:
+            self._unsent += data
+            return
+        sent = self._send(data)
+        if sent < len(data):
+            self._unsent += data[sent:]
+            self._loop.add_writer(self._socket, self._writable)
+
+    def _writable(self) -> None:
+        sent = self._send(bytes(self._unsent[:_SOCKET_BUFFER]))
+        del self._unsent[:sent]
+        if not self._unsent and not self.closed.is_set():
+            self._loop.remove_writer(self._socket)
+
+    def _send(self, data: bytes) -> int:
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self._shut("tmux has ended the connection.")
+            return len(data)
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._shut("tmux has ended the connection.")
+            return
+        for event in self._parser.feed(data):
+            self._handle(event)
+
+    def _handle(self, event: Reply | Foreign | Notice | Output) -> None:
+        match event:
+            case Reply():
+                future = self._waiting.popleft()
+                if not future.done():
+                    future.set_result(event)
+            case Foreign(block=block):
+                if not block.ok:
+                    self.refusal = b" ".join(block.lines).decode("utf-8", "replace")
+            case Notice() | Output():
+                self._listener(event)
+
+    def _shut(self, why: str) -> None:
+        if self.closed.is_set():
+            return
+        self.closed.set()
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(ConnectionLost(why))
+        self._waiting.clear()
+        self._listener(Notice("closed", why))

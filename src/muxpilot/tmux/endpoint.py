@@ -1,0 +1,115 @@
+"""Where a tmux server is, and how a tmux process is started for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from muxpilot.errors import BadInput, NoServer, NoTmux, UnsafeSocket
+from muxpilot.tmux import quote
+
+# A unix socket's address ends here on Linux (108 with the NUL) and four bytes earlier on macOS.
+_LONGEST_SOCKET = 103
+
+Command = tuple[quote.Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A local tmux server by its socket; `binary` and `config` are for tests and special set-ups."""
+
+    socket: str
+    binary: str = "tmux"
+    config: str | None = None
+
+    def argv(self, *flags: str, commands: Sequence[Command]) -> list[bytes]:
+        """A tmux process that runs these commands; without `-u` tmux prints `_` outside UTF-8 locales."""
+        config = ("-f", self.config) if self.config is not None else ()
+        start = (self.program(), "-u", "-S", self.socket, *config, *flags)
+        return [os.fsencode(word) for word in start] + joined(commands)
+
+    def program(self) -> str:
+        found = shutil.which(self.binary)
+        if found is None:
+            raise NoTmux(f"There is no program {self.binary!r} on this machine.")
+        return found
+
+    def environment(self) -> Mapping[str, str]:
+        return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+
+    def check(self) -> None:
+        """Refuse a socket that is not there, or that another user could have put there."""
+        try:
+            found = os.stat(self.socket)
+        except FileNotFoundError:
+            raise NoServer(f"No tmux server is running on {self.socket}.") from None
+        except OSError as error:
+            raise UnsafeSocket(f"{self.socket} cannot be reached: {error.strerror}.") from None
+        if found.st_uid != os.geteuid() and not self._trusts(found.st_uid):
+            raise UnsafeSocket(
+                f"The socket {self.socket} belongs to another user.", "Use a socket of your own."
+            )
+
+    def _trusts(self, owner: int) -> bool:
+        """Only root may use other people's sockets, and only where nobody else could have put them."""
+        folder = os.stat(Path(self.socket).parent)
+        return (
+            os.geteuid() == 0
+            and folder.st_uid == owner
+            and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        )
+
+
+def joined(commands: Sequence[Command]) -> list[bytes]:
+    words: list[bytes] = []
+    for command in commands:
+        words += [b";"] if words else []
+        words += [quote.argv(word) for word in command]
+    return words
+
+
+def checked_socket(socket: str) -> str:
+    path = os.path.abspath(os.path.expanduser(socket))
+    if not socket or "\0" in socket or re.search(r"[\r\n]", socket):
+        raise BadInput(f"{socket!r} is not a socket path.", "Give the path of a tmux socket.")
+    if len(os.fsencode(path)) > _LONGEST_SOCKET:
+        raise BadInput(f"The socket path is longer than {_LONGEST_SOCKET} bytes.", "Use a shorter folder.")
+    return path
+
+
+def default_socket() -> str:
+    """The server that plain `tmux` would talk to from here, its folder made as tmux makes it."""
+    inside = os.environ.get("TMUX", "").partition(",")[0]
+    if inside:
+        return inside
+    folder = Path(os.path.realpath(os.environ.get("TMUX_TMPDIR") or "/tmp")) / f"tmux-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder / "default")
+
+
+def socket_for_path(path: str) -> str:
+    """A socket of its own for everything that works on this path: the same for every agent of this user."""
+    if not path.strip() or "\0" in path:
+        raise BadInput("The path is empty.", "Give a folder or a file.")
+    real = os.path.realpath(os.path.expanduser(path))
+    digest = blake2b(os.fsencode(real), digest_size=8).hexdigest()
+    # Not TMPDIR: it may differ between two agents of one user.
+    return str(private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}") / digest)
+
+
+def private_folder(path: Path) -> Path:
+    """A folder that only this user can enter; one that somebody else made is refused."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise UnsafeSocket(
+            f"{path} is not a folder that only you can enter.",
+            "Remove it, or set its owner and mode to 0700.",
+        )
+    return path

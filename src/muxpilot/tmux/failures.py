@@ -1,0 +1,79 @@
+"""tmux's words become exceptions here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from muxpilot.errors import (
+    ConnectionLost,
+    MuxpilotError,
+    NameTaken,
+    NoServer,
+    NotFound,
+    PaneDead,
+    Refused,
+    UnsafeSocket,
+)
+
+Found = re.Match[str]
+
+_SERVER_GONE = (
+    r"server exited|lost server|no server running|error connecting to .*\((No such file|Connection refused)"
+)
+
+_FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
+    (r"can't find (session|window|pane|client)(?:: (.*))?", lambda m: _not_found(m[1], m[2] or "")),
+    (r"no buffer (.*)", lambda m: NotFound("buffer", m[1])),
+    (r"duplicate session: (.*)", lambda m: NameTaken(f"A session named {m[1]!r} is already there.")),
+    (r"target pane has exited", lambda m: PaneDead("The pane's program has ended.")),
+    (
+        r"pane .* still active",
+        lambda m: Refused("The pane's program is still running.", "Ask to kill it first."),
+    ),
+    (
+        r"no space for (?:a )?new pane|pane too small|create pane failed",
+        lambda m: Refused(
+            "There is no space for another pane.", "Use create-window, or resize or zoom out first."
+        ),
+    ),
+    (
+        r"error connecting to (.*) \((Operation not permitted)\)",
+        lambda m: UnsafeSocket(
+            f"The sandbox around us forbids unix sockets: {m[1]} cannot be reached.",
+            "Allow unix sockets in the sandbox's settings.",
+        ),
+    ),
+    (
+        r"error connecting to (.*) \((Permission denied)\)|access not allowed",
+        lambda m: UnsafeSocket("The tmux server belongs to another user.", "Use a socket of your own."),
+    ),
+    (
+        r"server version is too old|protocol version mismatch",
+        lambda m: Refused(f"{m.string}", "Restart tmux."),
+    ),
+    (r"server exited|lost server", lambda m: ConnectionLost("The tmux server has ended.")),
+    (
+        r"no current (target|session|client)|no sessions",
+        lambda m: NoServer("The tmux server has no session."),
+    ),
+    (_SERVER_GONE, lambda m: NoServer("No tmux server is running there.")),
+)
+
+
+def _not_found(noun: str, wanted: str) -> NotFound:
+    """tmux calls a missing `%9` a window where it looked for one; the id says what was meant."""
+    return NotFound({"$": "session", "@": "window", "%": "pane"}.get(wanted[:1], noun), wanted)
+
+
+def failure(words: str) -> MuxpilotError:
+    """The exception for what tmux said; words that are not known are passed on as they are."""
+    text = " ".join(words.split())
+    for pattern, make in _FAILURES:
+        if found := re.search(pattern, text, re.DOTALL):
+            return make(found)
+    return Refused(f"tmux refused: {text or 'no reason given'}.")
+
+
+def server_is_gone(words: str) -> bool:
+    return re.search(_SERVER_GONE, words) is not None

@@ -1,0 +1,50 @@
+"""The hub: a small session of our own that the connection is attached to, so that it needs nobody else's.
+
+It ends with us, even if we are killed: its pane reads a FIFO of which our process is the only writer.
+(`destroy-unattached` is no way: tmux can crash when the last client leaves such a session.)
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.models import HUB_OPTION
+from muxpilot.tmux.quote import literal
+from muxpilot.tmux.scratch import Scratch
+
+# True for a session that is nobody's hub; joined over all sessions it is empty when only hubs are left.
+OTHERS = f"#{{S:#{{?#{{{HUB_OPTION}}},,1}}}}"
+
+_FLAGS = "no-output,ignore-size"
+_NOTE = "muxpilot's connection to this tmux server. It ends by itself; nothing of yours is in here."
+_PROGRAM = 'exec 3<"$1" || exit; rm -f "$1"; printf %s "$2"; exec cat <&3 >/dev/null'
+
+
+class Hub:
+    """One hub for one connection; closing it ends the session."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.name = f"muxpilot-hub-{os.getpid()}-{secrets.token_hex(4)}"
+        self._fifo = scratch.fifo("hub")
+        # Both ends, so that the open does not wait; the pane's own reading end is another one.
+        self._writer = os.open(self._fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def commands(self) -> list[Command]:
+        """Make the session and attach to it, in one go: `-E` leaves everybody's environment alone."""
+        target = f"={self.name}:"
+        program = ("/bin/sh", "-c", _PROGRAM, "muxpilot", str(self._fifo), _NOTE)
+        new = ("new-session", "-E", "-s", literal(self.name), "-x", "80", "-y", "24", "-f", _FLAGS)
+        return [
+            (*new, "--", *program),
+            *(("set-option", "-t", target, name, value) for name, value in _OPTIONS),
+        ]
+
+    def close(self) -> None:
+        os.close(self._writer)
+        self._fifo.unlink(missing_ok=True)
+
+
+# A person's configuration must not end the hub early, nor move us into one of their sessions when it ends.
+_OPTIONS = ((HUB_OPTION, "1"), ("destroy-unattached", "off"), ("detach-on-destroy", "on"))

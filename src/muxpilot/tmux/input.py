@@ -1,0 +1,108 @@
+"""Input: text and keys into a pane, each call as one act.
+
+A call is one control line, which tmux runs without a break: no other call's keys, and no person's, come
+between a text and its Enter. A pane whose program has ended is refused: tmux would drop keys in silence,
+and 3.3a ends with everything in it when text is pasted there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+
+from muxpilot.errors import BadInput, PaneDead
+from muxpilot.tmux import keys as key_names
+from muxpilot.tmux.buffers import Buffers
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.control import Braces
+from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.ids import PaneId
+from muxpilot.tmux.panes import Panes
+
+_DEAD = b"dead"
+_MOST_REPEATS = 1000
+# Longer text goes through a buffer: quicker for tmux, and it may hold anything.
+_LONGEST_TYPED = 1024
+_NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Input:
+    def __init__(self, connection: Connection, buffers: Buffers, panes: Panes) -> None:
+        self._connection = connection
+        self._buffers = buffers
+        self._panes = panes
+
+    async def type(self, pane: PaneId, text: str, *, enter: bool = False, repeat: int = 1) -> None:
+        """Type a text exactly as it is, whatever it holds; `enter` presses Enter after it."""
+        if len(text) * repeat > _LONGEST_TYPED or _NOT_TYPED.search(text):
+            await self._paste(pane, text * _checked(repeat), enter=enter, bracketed=False)
+            return
+        typed: list[Command] = [("send-keys", "-t", pane, "-l", "--", text)] if text else []
+        pressed: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
+        await self._act(pane, ("copy-mode", "-q", "-t", pane), *typed * _checked(repeat), *pressed)
+
+    async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
+        """Press keys by their tmux names, several separated by blanks."""
+        words = key_names.parse(keys) * _checked(repeat) + (("Enter",) if enter else ())
+        await self._act(pane, ("copy-mode", "-q", "-t", pane), ("send-keys", "-t", pane, "--", *words))
+
+    async def paste(self, pane: PaneId, text: str, *, enter: bool = False) -> int:
+        """Paste a text byte for byte, bracketed where the program asked for that; answers its bytes."""
+        return await self._paste(pane, text, enter=enter, bracketed=True)
+
+    async def send_bytes(self, pane: PaneId, data: bytes) -> None:
+        """Write raw bytes to the pane's program."""
+        if not data:
+            raise BadInput("No bytes were given.", "Give at least one.")
+        await self._paste(pane, data, enter=False, bracketed=False)
+
+    async def show(self, pane: PaneId, text: str, *, clear: bool = False) -> None:
+        """Show a text in a pane as if its program had printed it: never typed, never run."""
+        row = await self._panes.get(pane)
+        if row.is_dead:
+            raise PaneDead(f"The program of pane {pane!r} has ended.")
+        lines = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text).replace("\n", "\r\n")
+        shown = ("\x1b[H\x1b[2J\x1b[3J" if clear else "\r") + lines + "\r\n"
+        _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
+
+    async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:
+        """`-r` keeps line feeds as they are, `-d` takes the private buffer away again."""
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        name = f"muxpilot-{secrets.token_hex(8)}"
+        pressed: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
+        if not data:
+            await self._act(pane, *pressed)
+            return 0
+        await self._buffers.set(name, data)
+        try:
+            paste = ("paste-buffer", "-d", "-r", *(("-p",) if bracketed else ()), "-b", name, "-t", pane)
+            await self._act(pane, paste, *pressed)
+        except BaseException:
+            await self._buffers.discard(name)
+            raise
+        return len(data)
+
+    async def _act(self, pane: PaneId, *commands: Command) -> None:
+        if not commands:
+            return
+        dead = Braces.around(("display-message", "-p", _DEAD))
+        reply = await self._connection.run(
+            ("if-shell", "-F", "-t", pane, "#{pane_dead}", dead, Braces.around(*commands))
+        )
+        if any(block.lines == (_DEAD,) for block in reply.blocks):
+            raise PaneDead(f"The program of pane {pane!r} has ended.")
+
+
+def _checked(repeat: int) -> int:
+    if not 1 <= repeat <= _MOST_REPEATS:
+        raise BadInput(f"The repeat count {repeat} is out of range.", f"Use 1 to {_MOST_REPEATS}.")
+    return repeat
+
+
+def _write_to_terminal(tty: str, data: bytes) -> None:
+    terminal = os.open(tty, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.write(terminal, data)
+    finally:
+        os.close(terminal)

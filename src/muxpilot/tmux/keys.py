@@ -1,0 +1,50 @@
+"""The names of keys that tmux knows. What is not in here is never sent as a key."""
+
+from __future__ import annotations
+
+import re
+
+from muxpilot.errors import BadInput
+
+_NAMED = (
+    *("Enter Escape Tab BTab Space BSpace Up Down Left Right Home End".split()),
+    *("PPage PageUp PgUp NPage PageDown PgDn IC Insert DC Delete".split()),
+    *("KPEnter KP/ KP* KP- KP+ KP. KP0 KP1 KP2 KP3 KP4 KP5 KP6 KP7 KP8 KP9".split()),
+    *(f"F{number}" for number in range(1, 13)),
+)
+_BY_LOWER = {name.lower(): name for name in _NAMED}
+_MODIFIED = re.compile(r"((?:[CMS]-)*)(.+)", re.ASCII | re.DOTALL)
+
+
+def parse(keys: str) -> tuple[str, ...]:
+    """Keys separated by blanks: `Escape : w q Enter`, `C-c`, `M-Left`, `^D`."""
+    words = tuple(key(word) for word in keys.split())
+    if not words:
+        raise BadInput("No keys were given.", "Give key names such as Enter, C-c or Up.")
+    return words
+
+
+def key(word: str) -> str:
+    """One key as tmux spells it."""
+    found = is_key(word)
+    if found is None:
+        raise BadInput(
+            f"{word!r} is not a key.",
+            "Use names such as Enter, C-c, M-x, Up or F5, or send it as literal text.",
+        )
+    return found
+
+
+def is_key(word: str) -> str | None:
+    if len(word) == 1:
+        return word if word.isprintable() else None
+    if len(word) == 2 and word[0] == "^" and word[1].isprintable():
+        return f"C-{word[1].lower()}"
+    match = _MODIFIED.fullmatch(word)
+    if match is None:
+        return None
+    modifiers, base = match[1], match[2]
+    if len(base) == 1 and modifiers:
+        return modifiers + base if base.isprintable() else None
+    named = _BY_LOWER.get(base.lower())
+    return modifiers + named if named is not None else None

@@ -1,0 +1,70 @@
+"""How a pane's program is started so that not one byte of it is lost, neither the first nor the last.
+
+The program waits behind a gate until its output is being read. A command is also held at its end: tmux
+3.3a closes a terminal before it has read it empty, so a small parent keeps it open until the last byte
+has been seen, and then exits with the command's own status. Both go by one FIFO of which we are the only
+writer: a line opens the gate, the end of file lets go. When we are gone nothing waits.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from muxpilot.tmux.scratch import Scratch
+
+# The FIFO goes away once it is open, so that a later respawn by a person starts the program at once.
+_GATE = 'if [ -p "$1" ] && exec 3<"$1"; then rm -f "$1"; read -r mark <&3; '
+
+# Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
+# its alone. A command that is stopped goes on at once, as it would with no shell above it.
+_HOLD = (
+    _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; set -m; '
+    '"$SHELL" -c "$2" 2>&4 3<&- 4>&- & pid=$!; '
+    'while fg >/dev/null; s=$?; kill -0 "$pid"; do :; done; '
+    'printf "\\033]7717;%s;%s\\007" "$mark" "$s"; cat <&3 >/dev/null; exit "$s"'
+)
+
+# As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not
+# every shell knows -l.
+_SHELL = (
+    _GATE + 'exec 3<&-; fi; unset mark; command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
+    'if [ -n "$command" ]; then exec "$SHELL" -c "$command"; fi; case ${SHELL##*/} in '
+    'bash|zsh|fish|dash|sh|ash|ksh*|mksh|nu|xonsh) exec "$SHELL" -l;; *) exec "$SHELL";; esac'
+)
+
+
+@dataclass(slots=True)
+class Launch:
+    """A program on its way into a pane: its argv, and the gate that it waits behind."""
+
+    argv: tuple[str, ...]
+    mark: str
+    _fifo: Path
+    _writer: int = field(repr=False)
+
+    @classmethod
+    def of(cls, scratch: Scratch, command: str | None, tmux: str) -> Launch:
+        """The command if there is one, else the shell that `tmux`, the program, would start."""
+        if command is None:
+            return cls._behind_gate(scratch, _SHELL, tmux)
+        return cls._behind_gate(scratch, _HOLD, command)
+
+    @classmethod
+    def _behind_gate(cls, scratch: Scratch, script: str, argument: str) -> Launch:
+        fifo = scratch.fifo("gate")
+        writer = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), argument)
+        return cls(argv, secrets.token_hex(8), fifo, writer)
+
+    def open_gate(self) -> None:
+        os.write(self._writer, self.mark.encode() + b"\n")
+
+    def let_go(self) -> None:
+        """Let the program end, or start if it has not yet; nothing waits after this."""
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
+            self._fifo.unlink(missing_ok=True)

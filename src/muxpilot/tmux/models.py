@@ -1,0 +1,175 @@
+"""What tmux has, as frozen records, each beside the table that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muxpilot.tmux.formats import fields, flag, maybe_int
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+
+HUB_OPTION = "@muxpilot_hub"
+_IS_HUB = f"?{HUB_OPTION},1,0"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: SessionId
+    name: str
+    windows: int
+    attached: int
+    created: int
+    activity: int
+    is_hub: bool = False
+
+
+# `attached` as tmux counts it; sessions.py counts people.
+SESSION = fields(
+    id=("session_id", SessionId),
+    name=("session_name", str),
+    windows=("session_windows", int),
+    attached=("session_attached", int),
+    created=("session_created", int),
+    activity=("session_activity", int),
+    is_hub=(_IS_HUB, flag),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    id: WindowId
+    index: int
+    name: str
+    is_active: bool
+    panes: int
+    session_id: SessionId
+    session_name: str
+    layout: str
+    width: int
+    height: int
+    is_zoomed: bool
+    active_pane_id: PaneId
+    is_hub: bool = False
+
+
+WINDOW = fields(
+    id=("window_id", WindowId),
+    index=("window_index", int),
+    name=("window_name", str),
+    is_active=("window_active", flag),
+    panes=("window_panes", int),
+    session_id=("session_id", SessionId),
+    session_name=("session_name", str),
+    layout=("window_layout", str),
+    width=("window_width", int),
+    height=("window_height", int),
+    is_zoomed=("window_zoomed_flag", flag),
+    active_pane_id=("pane_id", PaneId),
+    is_hub=(_IS_HUB, flag),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    id: PaneId
+    index: int
+    title: str
+    is_active: bool
+    width: int
+    height: int
+    current_command: str
+    current_path: str
+    pid: int
+    tty: str
+    is_dead: bool
+    dead_status: int | None
+    dead_signal: int | None
+    in_mode: bool
+    is_alternate: bool
+    is_piped: bool
+    window_id: WindowId
+    session_id: SessionId
+    server_pid: int
+    is_hub: bool = False
+
+    @property
+    def exit_code(self) -> int | None:
+        """As a shell would tell it: 128 and the signal's number when a signal ended the program."""
+        if self.dead_signal is not None:
+            return 128 + self.dead_signal
+        return self.dead_status
+
+
+PANE = fields(
+    id=("pane_id", PaneId),
+    index=("pane_index", int),
+    title=("pane_title", str),
+    is_active=("pane_active", flag),
+    width=("pane_width", int),
+    height=("pane_height", int),
+    current_command=("pane_current_command", str),
+    current_path=("pane_current_path", str),
+    pid=("pane_pid", int),
+    tty=("pane_tty", str),
+    is_dead=("pane_dead", flag),
+    dead_status=("pane_dead_status", maybe_int),
+    dead_signal=("pane_dead_signal", maybe_int),
+    in_mode=("pane_in_mode", flag),
+    is_alternate=("alternate_on", flag),
+    is_piped=("pane_pipe", flag),
+    window_id=("window_id", WindowId),
+    session_id=("session_id", SessionId),
+    server_pid=("pid", int),
+    is_hub=(_IS_HUB, flag),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    name: str
+    tty: str
+    pid: int
+    session_id: SessionId | None
+    session_name: str
+    width: int
+    height: int
+    is_readonly: bool
+    activity: int
+    flags: str
+
+    @property
+    def is_person(self) -> bool:
+        """A control client that ignores its size is a program's connection; a person's never does."""
+        flags = self.flags.split(",")
+        return not ("control-mode" in flags and "ignore-size" in flags)
+
+
+def _or_zero(text: str) -> int:
+    return int(text or 0)  # a control client has no size
+
+
+CLIENT = fields(
+    name=("client_name", str),
+    tty=("client_tty", str),
+    pid=("client_pid", int),
+    session_id=("session_id", lambda text: SessionId(text) if text else None),
+    session_name=("client_session", str),
+    width=("client_width", _or_zero),
+    height=("client_height", _or_zero),
+    is_readonly=("client_readonly", flag),
+    activity=("client_activity", int),
+    flags=("client_flags", str),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    name: str
+    size_bytes: int
+    created: int
+
+
+BUFFER = fields(
+    name=("buffer_name", str),
+    size_bytes=("buffer_size", int),
+    created=("buffer_created", int),
+)

@@ -1,0 +1,101 @@
+"""Panes: find them, and change them where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muxpilot.errors import BadInput, NotFound
+from muxpilot.tmux import names
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.deaths import explained
+from muxpilot.tmux.formats import fields, parse, template
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.models import PANE, Pane
+from muxpilot.tmux.quote import literal
+
+DIRECTIONS = {"up": "-U", "down": "-D", "left": "-L", "right": "-R"}
+
+_BROKEN = fields(window_id=("window_id", WindowId), window_name=("window_name", str))
+
+
+class Panes:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(self, where: SessionId | WindowId | None = None) -> Sequence[Pane]:
+        """All panes of a session, of a window, or of the server; each once, wherever it is linked."""
+        if where is None:
+            scope: tuple[str, ...] = ("-a",)
+        else:
+            scope = ("-s", "-t", where) if isinstance(where, SessionId) else ("-t", where)
+        return await explained(await self._rows(*scope), lambda: self._rows(*scope))
+
+    async def get(self, pane: PaneId) -> Pane:
+        for row in await explained(await self._rows("-t", pane), lambda: self._rows("-t", pane)):
+            if row.id == pane:
+                return row
+        raise NotFound("pane", pane)
+
+    async def rename(self, pane: PaneId, title: str) -> None:
+        await self._connection.run(("select-pane", "-t", pane, "-T", literal(names.title("title", title))))
+
+    async def select(self, pane: PaneId) -> None:
+        """Make it the active pane of its window; which window a person looks at does not change."""
+        await self._connection.run(("select-pane", "-t", pane))
+
+    async def zoom(self, pane: PaneId) -> bool:
+        """Fill the window with the pane, or give the others back their place; says which it is now."""
+        await self._connection.run(("resize-pane", "-Z", "-t", pane))
+        answer = await self._connection.run(
+            ("display-message", "-p", "-t", pane, "#{window_zoomed_flag}"), repeatable=True
+        )
+        return answer.first_line == "1"
+
+    async def resize(
+        self,
+        pane: PaneId,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        direction: str | None = None,
+        amount: int = 5,
+    ) -> Pane:
+        """Set a size, or move a border by some cells; tmux gives what the window allows."""
+        change: list[str] = []
+        if width is not None:
+            change += ["-x", str(names.size("width", width))]
+        if height is not None:
+            change += ["-y", str(names.size("height", height))]
+        if direction is not None and not change:
+            if direction not in DIRECTIONS:
+                raise BadInput(f"{direction!r} is not a direction.", f"Use one of {', '.join(DIRECTIONS)}.")
+            change = [DIRECTIONS[direction], str(names.size("amount", amount))]
+        if not change:
+            raise BadInput("Nothing to resize to.", "Give width, height or direction.")
+        await self._connection.run(("resize-pane", "-t", pane, *change))
+        return await self.get(pane)
+
+    async def join(self, source: PaneId, target: PaneId) -> WindowId:
+        """Move a pane into the target's window, below it; focus stays where it was."""
+        if source == target:
+            raise BadInput("A pane cannot be joined to itself.", "Give two panes.")
+        await self._connection.run(("join-pane", "-d", "-s", source, "-t", target))
+        return (await self.get(source)).window_id
+
+    async def swap(self, source: PaneId, target: PaneId) -> None:
+        await self._connection.run(("swap-pane", "-d", "-s", source, "-t", target))
+
+    async def break_out(self, pane: PaneId, *, name: str | None = None) -> tuple[WindowId, str]:
+        """Give a pane a window of its own, in the session that it is in."""
+        naming = ("-n", literal(names.name("name", name))) if name is not None else ()
+        reply = await self._connection.run(
+            ("break-pane", "-d", "-P", "-F", template(_BROKEN), "-s", pane, *naming)
+        )
+        return parse(_BROKEN, reply.blocks[0].lines, lambda **row: (row["window_id"], row["window_name"]))[0]
+
+    async def kill(self, pane: PaneId) -> None:
+        await self._connection.run(("kill-pane", "-t", pane))
+
+    async def _rows(self, *scope: str) -> Sequence[Pane]:
+        rows = await self._connection.records(PANE, Pane, "list-panes", *scope)
+        return list({row.id: row for row in reversed(rows) if not row.is_hub}.values())[::-1]

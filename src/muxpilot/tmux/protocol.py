@@ -1,0 +1,174 @@
+"""tmux's control mode without I/O: bytes in, events out, the same wherever the bytes are split.
+
+A request is one or more lines of commands, followed by a line of its own that prints a secret (its
+guard). tmux answers every command with a block,
+
+    %begin TIME NUMBER FLAGS
+    … body, not escaped …
+    %end TIME NUMBER FLAGS        (or %error)
+
+and a body may hold whatever a program printed, a forged `%end` included. The guard settles it: nothing
+up to the guard's own block is believed until the guard has been seen, and then the *last* line that
+closes the first block is the true one, because no program's text can come after it. For this, only the
+first command of a request may print text that somebody else can influence; what the later ones print
+is ours. A command that fails drops the rest of its line, but not the guard, which stands on another.
+
+Outside of requests, blocks whose flags have bit 0 clear are not ours (hooks, the attach itself).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What one command printed, and whether it succeeded."""
+
+    ok: bool
+    lines: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """All blocks of one request, the oldest request first."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def first_line(self) -> str:
+        lines = self.blocks[0].lines
+        return lines[0].decode("utf-8", "surrogateescape") if lines else ""
+
+    @property
+    def error(self) -> str | None:
+        for block in self.blocks:
+            if not block.ok:
+                return b"\n".join(block.lines).decode("utf-8", "replace")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A block that answers nothing we asked, such as the one of the attach itself."""
+
+    stamp: bytes
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Bytes that a pane's program wrote."""
+
+    pane: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Anything else that tmux tells: `sessions-changed`, `pause`, `exit` …"""
+
+    name: str
+    rest: str
+
+
+Event = Reply | Foreign | Output | Notice
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that has begun; while it is a request's, lines are kept until the guard."""
+
+    stamp: bytes
+    guard: bytes | None
+    lines: list[bytes] = field(default_factory=list)
+    guarded: bool = False
+
+
+class Parser:
+    """Feed it what the socket gave; tell it the guard of every request that is sent."""
+
+    def __init__(self) -> None:
+        self._partial = bytearray()
+        self._guards: deque[bytes] = deque()
+        self._open: _Open | None = None
+
+    def expect(self, guard: bytes) -> None:
+        self._guards.append(guard)
+
+    def feed(self, data: bytes) -> list[Event]:
+        cut = data.rfind(b"\n")
+        if cut < 0:
+            self._partial += data
+            return []
+        self._partial += data[:cut]
+        lines = bytes(self._partial).split(b"\n")
+        self._partial = bytearray(data[cut + 1 :])
+        events: list[Event] = []
+        for line in lines:
+            self._line(line, events)
+        return events
+
+    def _line(self, line: bytes, events: list[Event]) -> None:
+        block = self._open
+        if block is None:
+            self._outside(line, events)
+        elif block.guard is None:
+            self._inside_foreign(block, line, events)
+        elif block.guarded:
+            self._open = None
+            events.extend(_settle(block))
+        elif line == block.guard:
+            block.guarded = True
+        else:
+            block.lines.append(line)
+
+    def _outside(self, line: bytes, events: list[Event]) -> None:
+        if line.startswith(b"%begin "):
+            stamp = line[7:]
+            ours = bool(self._guards) and _is_ours(stamp)
+            self._open = _Open(stamp, self._guards.popleft() if ours else None)
+        else:
+            events.append(_tell(line))
+
+    def _inside_foreign(self, block: _Open, line: bytes, events: list[Event]) -> None:
+        if line in (b"%end " + block.stamp, b"%error " + block.stamp):
+            self._open = None
+            events.append(Foreign(block.stamp, Block(line.startswith(b"%end"), tuple(block.lines))))
+        else:
+            block.lines.append(line)
+
+
+def _is_ours(stamp: bytes) -> bool:
+    flags = stamp.rpartition(b" ")[2]
+    return flags.isdigit() and int(flags) & 1 == 1
+
+
+def _settle(block: _Open) -> list[Event]:
+    """Split a whole request, up to its guard's `%begin`, into its blocks and what was told meanwhile."""
+    lines = block.lines[:-1]  # the guard's own %begin
+    closing = {b"%end " + block.stamp: True, b"%error " + block.stamp: False}
+    last = max((i for i, line in enumerate(lines) if line in closing), default=len(lines))
+    first = Block(closing[lines[last]] if last < len(lines) else False, tuple(lines[:last]))
+    rest = Parser()
+    told = rest.feed(b"".join(line + b"\n" for line in lines[last + 1 :]))
+    later = [event.block for event in told if isinstance(event, Foreign) and _is_ours(event.stamp)]
+    return [Reply((first, *later)), *(event for event in told if not isinstance(event, Foreign))]
+
+
+def _tell(line: bytes) -> Event:
+    name, _, rest = line.partition(b" ")
+    if name == b"%output":
+        pane, _, data = rest.partition(b" ")
+        return Output(pane.decode(), unescape(data))
+    if name == b"%extended-output":
+        pane, _, aged = rest.partition(b" ")
+        return Output(pane.decode(), unescape(aged.partition(b" : ")[2]))
+    return Notice(name.removeprefix(b"%").decode("ascii", "replace"), rest.decode("utf-8", "replace"))
+
+
+def unescape(data: bytes) -> bytes:
+    r"""Undo `%output`'s escapes: bytes below 0x20 and `\` come as `\ooo`."""
+    return codecs.escape_decode(data)[0] if b"\\" in data else data

@@ -1,0 +1,65 @@
+"""A private folder for FIFOs and passing files, 0700, gone when we are.
+
+A folder whose owner was killed is removed by the next muxpilot: its lock is free then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_PREFIX = "muxpilot-"
+
+
+class Scratch:
+    def __init__(self) -> None:
+        base = Path(tempfile.gettempdir())
+        _sweep(base)
+        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-", dir=base))
+        self._lock = _locked(self.path)
+        self._count = 0
+
+    def fifo(self, purpose: str) -> Path:
+        path = self.file(purpose)
+        os.mkfifo(path, 0o600)
+        return path
+
+    def file(self, purpose: str) -> Path:
+        """A name that was not used before; nothing is made."""
+        self._count += 1
+        return self.path / f"{purpose}{self._count}"
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _locked(folder: Path) -> int:
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+
+
+def _sweep(base: Path) -> None:
+    for folder in base.glob(f"{_PREFIX}{os.getuid()}-*"):
+        if _is_abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    try:
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            return False
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False  # not ours, or its owner has not locked it yet
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True

@@ -1,0 +1,96 @@
+"""From what a caller writes to tmux's ids, exactly: `dev` is never `develop`, and nothing is never something.
+
+A target is an id (`$1`, `@2`, `%3`), a session's name, or `session:window.pane` with names or numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muxpilot.errors import Ambiguous, BadInput, NotFound
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.models import Pane, Window
+from muxpilot.tmux.panes import Panes
+from muxpilot.tmux.windows import Windows
+
+
+class Targets:
+    def __init__(self, windows: Windows, panes: Panes) -> None:
+        self._windows = windows
+        self._panes = panes
+
+    async def session(self, text: str) -> SessionId:
+        if SessionId.matches(_given("session", text)):
+            return SessionId(text)
+        for row in await self._windows.list():
+            if row.session_name == text.removesuffix(":").removeprefix("="):
+                return row.session_id
+        raise NotFound("session", text)
+
+    async def window(self, text: str) -> WindowId:
+        if WindowId.matches(_given("window", text)):
+            return WindowId(text)
+        return _window(await self._windows.list(), text, text).id
+
+    async def pane(self, text: str) -> PaneId:
+        if PaneId.matches(_given("pane", text)):
+            return PaneId(text)
+        windows, (place, pane) = await self._windows.list(), _split_pane(text)
+        try:
+            return _window(windows, text, text).active_pane_id
+        except NotFound:
+            if pane is None:
+                raise NotFound("pane", text) from None
+        try:
+            window = _window(windows, place, text)
+        except NotFound:
+            raise NotFound("pane", text) from None
+        return _pane(await self._panes.list(window.id), pane, text)
+
+
+def _given(noun: str, text: str) -> str:
+    if not text.strip(":.= "):
+        raise BadInput(f"The {noun} is empty.", f"Give an id, or a name from list-{noun}s.")
+    return text
+
+
+def _split_pane(text: str) -> tuple[str, str | None]:
+    place, dot, pane = text.rpartition(".")
+    return (place, pane) if dot and ":" in place else (text, None)
+
+
+def _window(windows: Sequence[Window], text: str, wanted: str) -> Window:
+    """A session's name means its current window; the longest session's name that fits wins."""
+    text = text.removeprefix("=")
+    sessions = [
+        row for row in windows if row.session_name in (text, text.removesuffix(":")) and row.is_active
+    ]
+    if sessions:
+        return sessions[0]
+    fitting = [row for row in windows if text.startswith((f"{row.session_name}:", f"{row.session_id}:"))]
+    if not fitting:
+        raise NotFound("window", wanted)
+    name = max((row.session_name for row in fitting), key=len)
+    inside = [row for row in fitting if row.session_name == name]
+    rest = text.removeprefix(f"{inside[0].session_id}:").removeprefix(f"{name}:")
+    return _one(
+        [row for row in inside if rest in (row.id, str(row.index))]
+        or [row for row in inside if rest == row.name],
+        wanted,
+    )
+
+
+def _one(rows: Sequence[Window], wanted: str) -> Window:
+    if not rows:
+        raise NotFound("window", wanted)
+    if len(rows) > 1:
+        ids = ", ".join(row.id for row in rows)
+        raise Ambiguous(f"{wanted!r} is the name of several windows: {ids}.", "Use an id.")
+    return rows[0]
+
+
+def _pane(panes: Sequence[Pane], text: str, wanted: str) -> PaneId:
+    for row in panes:
+        if text in (row.id, str(row.index)):
+            return row.id
+    raise NotFound("pane", wanted)

@@ -1,0 +1,67 @@
+"""One tmux server, as a library.
+
+async with Tmux() as tmux:
+    session = await tmux.sessions.create("dev")
+    await tmux.input.type(session.pane_id, "make", enter=True)
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from muxpilot.tmux.births import Births
+from muxpilot.tmux.buffers import Buffers
+from muxpilot.tmux.capture import Capture
+from muxpilot.tmux.clients import Clients
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.endpoint import Endpoint, checked_socket, default_socket
+from muxpilot.tmux.input import Input
+from muxpilot.tmux.panes import Panes
+from muxpilot.tmux.sessions import Sessions
+from muxpilot.tmux.streams import Streams
+from muxpilot.tmux.targets import Targets
+from muxpilot.tmux.version import Version
+from muxpilot.tmux.windows import Windows
+
+
+class Tmux:
+    """The server on `socket`, or the one that plain `tmux` would use; it starts when it is needed."""
+
+    def __init__(
+        self,
+        socket: str | None = None,
+        *,
+        binary: str = "tmux",
+        config: str | None = None,
+        timeout_s: float = 30,
+    ) -> None:
+        path = checked_socket(socket) if socket is not None else default_socket()
+        self.connection = Connection(Endpoint(path, binary, config), timeout_s=timeout_s)
+        self.panes = Panes(self.connection)
+        self.streams = Streams(self.connection, self.panes)
+        self.clients = Clients(self.connection)
+        self.buffers = Buffers(self.connection)
+        self.capture = Capture(self.connection)
+        self.input = Input(self.connection, self.buffers, self.panes)
+        births = Births(self.connection, self.streams)
+        self.windows = Windows(self.connection, births)
+        self.sessions = Sessions(self.connection, self.clients, births)
+        self.targets = Targets(self.windows, self.panes)
+
+    @property
+    def socket(self) -> str:
+        return self.connection.endpoint.socket
+
+    async def version(self) -> Version:
+        return await self.connection.server_version()
+
+    async def close(self) -> None:
+        """Leave the server as it is, and take everything of ours along."""
+        await self.streams.close()
+        await self.connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

@@ -1,0 +1,28 @@
+"""Which tmux this is, and from which one on it can do what."""
+
+from __future__ import annotations
+
+import re
+
+from muxpilot.errors import NoTmux
+
+Version = tuple[int, int]
+
+OLDEST: Version = (3, 2)
+MIRRORED_LAYOUTS: Version = (3, 5)
+NAMES_KEEP_COLONS: Version = (3, 7)
+
+
+def parse(text: str) -> Version:
+    """`tmux 3.3a`, `3.5a`, `next-3.8`, `openbsd-7.4`: the numbers; what has none counts as new."""
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if found is None or "openbsd" in text:
+        return (99, 0)
+    return int(found[1]), int(found[2])
+
+
+def require(text: str) -> Version:
+    version = parse(text)
+    if version < OLDEST:
+        raise NoTmux(f"{text.strip()} is too old: muxpilot needs tmux 3.2 or newer.")
+    return version

@@ -1,0 +1,82 @@
+"""Windows: find them, make them, and move them about without moving anybody's focus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muxpilot.errors import BadInput
+from muxpilot.tmux import layouts, names
+from muxpilot.tmux.births import SHELL, Birth, Births, Program
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.models import WINDOW, Window
+from muxpilot.tmux.quote import literal
+
+_LARGEST_INDEX = 2**31 - 1
+
+
+class Windows:
+    def __init__(self, connection: Connection, births: Births) -> None:
+        self._connection = connection
+        self._births = births
+
+    async def list(self, session: SessionId | None = None) -> Sequence[Window]:
+        scope = ("-t", session) if session is not None else ("-a",)
+        rows = await self._connection.records(WINDOW, Window, "list-windows", *scope)
+        return [row for row in rows if not row.is_hub]
+
+    async def get(self, window: WindowId) -> Window:
+        active = ("list-panes", "-t", window, "-f", "#{pane_active}")
+        return (await self._connection.records(WINDOW, Window, *active))[0]
+
+    async def create(self, session: SessionId, *, name: str | None = None, program: Program = SHELL) -> Birth:
+        """Open a window in the background."""
+        naming = ("-n", literal(names.name("name", name))) if name is not None else ()
+        return await self._births.bear(
+            "new-window", "-d", "-t", f"{session}:", *naming, program=program, name_window=name is None
+        )
+
+    async def split(
+        self,
+        pane: PaneId,
+        *,
+        side_by_side: bool = False,
+        percent: int | None = None,
+        program: Program = SHELL,
+    ) -> Birth:
+        """Divide a pane; the new one is to its right or below it, and has `percent` of the room."""
+        if percent is not None and not 1 <= percent <= 99:
+            raise BadInput(f"The size {percent} is not a percentage.", "Use 1 to 99.")
+        size = ("-l", f"{percent}%") if percent is not None else ()
+        way = "-h" if side_by_side else "-v"
+        return await self._births.bear("split-window", "-d", way, "-t", pane, *size, program=program)
+
+    async def respawn(self, pane: PaneId, *, command: str | None = None, kill: bool = False) -> None:
+        """Run a command, or the shell, in a pane whose program has ended; `kill` ends it first."""
+        await self._births.rebear(pane, command=command, kill=kill)
+
+    async def rename(self, window: WindowId, name: str) -> None:
+        await self._connection.run(("rename-window", "-t", window, "--", literal(names.name("name", name))))
+
+    async def select(self, window: WindowId) -> None:
+        await self._connection.run(("select-window", "-t", window))
+
+    async def move(self, window: WindowId, session: SessionId, *, index: int | None = None) -> int:
+        """Move a window to another session, in the background; answers the index that it has there."""
+        if index is not None and not 0 <= index <= _LARGEST_INDEX:
+            raise BadInput(f"The index {index} is out of range.", "Use 0 or more.")
+        target = f"{session}:{'' if index is None else index}"
+        await self._connection.run(("move-window", "-d", "-s", window, "-t", target))
+        return next(row.index for row in await self.list(session) if row.id == window)
+
+    async def set_layout(self, window: WindowId, layout: str) -> str:
+        layouts.check(layout, await self._connection.server_version())
+        await self._connection.run(("select-layout", "-t", window, "--", layout))
+        return (await self.get(window)).layout
+
+    async def set_synchronized(self, window: WindowId, *, enabled: bool) -> None:
+        value = "on" if enabled else "off"
+        await self._connection.run(("set-option", "-w", "-t", window, "synchronize-panes", value))
+
+    async def kill(self, window: WindowId) -> None:
+        await self._connection.run(("kill-window", "-t", window))

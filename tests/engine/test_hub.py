@@ -1,0 +1,111 @@
+"""The hub is never in a person's way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from muxpilot import Tmux
+from muxpilot.errors import NoServer
+from tests.conftest import eventually, server_pid
+
+Raw = Callable[..., str]
+
+
+@contextmanager
+def person(binary: str, socket: str, *args: str) -> Iterator[int]:
+    """Somebody at a terminal; yields the terminal's master."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execvpe(binary, [binary, "-u", "-S", socket, *args], {**os.environ, "TERM": "xterm"})
+    try:
+        yield master
+    finally:
+        os.close(master)
+        os.waitpid(pid, 0)
+
+
+async def attached_to(raw: Raw) -> list[str]:
+    return raw("list-clients", "-F", "#{client_session} #{client_control_mode}").splitlines()
+
+
+async def test_a_bare_attach_never_lands_on_the_hub(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    with person(binary, socket, "attach", "-t", "mine"):
+        await eventually(lambda: _contains(raw, "mine 0"))
+        await tmux.sessions.list()
+        with person(binary, socket, "attach"):
+            await eventually(lambda: _count(raw, "mine 0", 2))
+
+
+async def test_a_bare_attach_takes_the_free_session(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    await tmux.sessions.list()
+    with person(binary, socket, "attach"):
+        await eventually(lambda: _contains(raw, "mine 0"))
+
+
+async def _contains(raw: Raw, line: str) -> bool:
+    return line in await attached_to(raw)
+
+
+async def _count(raw: Raw, line: str, number: int) -> bool:
+    return (await attached_to(raw)).count(line) == number
+
+
+async def test_our_connection_shows_in_none_of_our_lists(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    assert [(row.name, row.attached) for row in await tmux.sessions.list()] == [("mine", 0)]
+    assert "hub" in raw("list-sessions")
+    assert {row.session_name for row in await tmux.windows.list()} == {"mine"}
+    assert len(await tmux.panes.list()) == 1
+    assert await tmux.clients.list() == []
+
+
+async def test_the_hub_of_another_muxpilot_is_hidden_too(
+    tmux: Tmux, raw: Raw, socket: str, binary: str
+) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    async with Tmux(socket, binary=binary) as other:
+        await other.sessions.list()
+        assert [row.name for row in await tmux.sessions.list()] == ["mine"]
+        assert await tmux.clients.list() == []
+
+
+async def test_the_hub_keeps_no_server_alive(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    await tmux.sessions.list()
+    raw("kill-session", "-t", "mine")
+    await eventually(lambda: asyncio.to_thread(lambda: server_pid(binary, socket) is None))
+
+
+async def test_two_hubs_keep_no_server_alive(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    async with Tmux(socket, binary=binary) as other:
+        await asyncio.gather(tmux.sessions.list(), other.sessions.list())
+        raw("kill-session", "-t", "mine")
+        await eventually(lambda: asyncio.to_thread(lambda: server_pid(binary, socket) is None))
+
+
+async def test_no_window_changes_its_size_and_no_session_its_environment(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "mine", "-x", "133", "-y", "44")
+    raw("set-environment", "-t", "mine", "SSH_AUTH_SOCK", "theirs")
+    before = raw("list-windows", "-a", "-F", "#{window_width}x#{window_height}")
+    async with tmux.streams.open((await tmux.panes.list())[0].id):
+        assert raw("list-windows", "-t", "mine", "-F", "#{window_width}x#{window_height}") == before
+        assert raw("show-environment", "-t", "mine", "SSH_AUTH_SOCK") == "SSH_AUTH_SOCK=theirs"
+
+
+async def test_a_server_that_may_be_empty_is_left_empty(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "mine", ";", "set-option", "-g", "exit-empty", "off")
+    await tmux.sessions.list()
+    raw("kill-session", "-t", "mine")
+    await eventually(lambda: asyncio.to_thread(lambda: raw("list-sessions", check=False) == ""))
+    with pytest.raises(NoServer, match="no session"):
+        await tmux.sessions.list()
+    assert (await tmux.sessions.create("again")).created
