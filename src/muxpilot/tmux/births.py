@@ -92,8 +92,11 @@ class Births:
         launch = Launch.of(self._connection.scratch, command, self._connection.endpoint.program())
         flags = ("-k",) if kill else ()
         try:
-            await self._streams.forget(pane)
+            if kill:
+                await self._streams.forget(pane)
             await self._connection.run(("respawn-pane", *flags, "-t", pane, "--", *launch.argv))
+            if not kill:
+                await self._streams.forget(pane)  # only now: tmux refuses where a program still runs
             await self._streams.adopt(pane, launch)
         except BaseException:
             launch.let_go()

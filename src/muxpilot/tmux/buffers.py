@@ -1,7 +1,8 @@
 """Paste buffers, byte for byte, whatever they hold.
 
 Content goes through private files where the control line cannot carry it: a line has no room for NUL,
-and tmux prints buffers with escapes.
+and tmux prints buffers with escapes. Files of the caller's own are read and written by us: tmux says
+nothing on a control line when it cannot.
 """
 
 from __future__ import annotations
@@ -30,30 +31,31 @@ class Buffers:
 
     async def get(self, name: str | None = None) -> bytes:
         """The content of a buffer, or of the newest."""
+        which = _given(name) if name is not None else await self._newest()
         with self._file() as path:
-            await self.save(name, path)
-            return path.read_bytes() if path.exists() else b""
+            await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
+            return path.read_bytes()
 
     async def set(self, name: str, data: bytes) -> None:
         names.name("buffer name", name)
         if not data:
             raise BadInput("A buffer cannot be empty.", "Give some content, or delete the buffer.")
-        if len(data) <= _LONGEST_LINE and b"\0" not in data:
+        if _fits_a_line(data):
             await self._connection.run(("set-buffer", "-b", name, "--", data))
             return
         with self._file() as path:
             path.write_bytes(data)
-            await self.load(name, path)
+            await self._connection.run(("load-buffer", "-b", name, "--", literal(str(path))))
 
     async def append(self, name: str, data: bytes) -> None:
-        """Add to a buffer, or make it; tmux does it in one step, so that nothing comes between."""
+        """Add to a buffer, or make it; no other append of ours comes between."""
         names.name("buffer name", name)
         if not data:
             return
-        if len(data) <= _LONGEST_LINE and b"\0" not in data:
-            await self._connection.run(("set-buffer", "-a", "-b", name, "--", data))
-            return
         async with self._changing:
+            if _fits_a_line(data):
+                await self._connection.run(("set-buffer", "-a", "-b", name, "--", data))
+                return
             try:
                 before = await self.get(name)
             except NotFound:
@@ -81,12 +83,23 @@ class Buffers:
             return
 
     async def save(self, name: str | None, path: Path) -> None:
-        """Write a buffer to a file that the caller has judged; tmux would expand formats in its path."""
-        which = ("-b", _given(name)) if name is not None else ()
-        await self._connection.run(("save-buffer", *which, "--", literal(str(path), clock=True)))
+        """Write a buffer to a file that the caller has judged."""
+        data = await self.get(name)
+        with _file_errors(path):
+            await asyncio.to_thread(path.write_bytes, data)
 
     async def load(self, name: str, path: Path) -> None:
-        await self._connection.run(("load-buffer", "-b", _given(name), "--", literal(str(path), clock=True)))
+        """Read a buffer from a file that the caller has judged."""
+        names.name("buffer name", name)
+        with _file_errors(path):
+            data = await asyncio.to_thread(path.read_bytes)
+        await self.set(name, data)
+
+    async def _newest(self) -> str:
+        """tmux 3.4 and newer would leave out those that were given a name."""
+        for row in await self.list():
+            return row.name
+        raise NotFound("buffer", "newest")
 
     @contextmanager
     def _file(self) -> Iterator[Path]:
@@ -95,6 +108,18 @@ class Buffers:
             yield path
         finally:
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"The file {str(path)!r} cannot be used: {error.strerror}.") from None
+
+
+def _fits_a_line(data: bytes) -> bool:
+    return len(data) <= _LONGEST_LINE and b"\0" not in data
 
 
 def _given(name: str) -> str:

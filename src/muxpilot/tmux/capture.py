@@ -36,6 +36,13 @@ class Capture:
             pane, 0 if start is None else start, "-" if end is None else end, colors=colors, join=join
         )
 
+    async def cursor_line(self, pane: PaneId) -> str:
+        """What stands before the cursor on its row."""
+        ask = ("display-message", "-p", "-t", pane, "#{cursor_x} #{cursor_y}")
+        column, row = map(int, (await self._connection.run(ask, repeatable=True)).first_line.split())
+        [line] = await self.between(pane, row, row) or [""]
+        return line.ljust(column)[:column]
+
     async def _rows(self, pane: PaneId, start: Line, end: Line, *, colors: bool, join: bool) -> list[str]:
         flags = (*(("-e",) if colors else ()), *(("-J",) if join else ()))
         limits = ("-S", _number(start), "-E", _number(end))

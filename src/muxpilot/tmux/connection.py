@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from muxpilot.errors import ConnectionLost, NoServer, NotAnswering
 from muxpilot.tmux import formats, oneshot, version
-from muxpilot.tmux.control import Braces, ControlClient, Listener
+from muxpilot.tmux.control import ControlClient, Listener
 from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.failures import failure, server_is_gone
 from muxpilot.tmux.hub import OTHERS, Hub
@@ -27,6 +27,7 @@ Result = TypeVar("Result")
 # tmux tells nobody when a pane dies that stays on the screen; a subscription does, within a second.
 _DEATHS = "muxpilot-dead::#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"
 
+_GOODBYE_S = 0.5
 _RESTART_S = 2.0
 _RESTART_PAUSE_S = 0.02
 
@@ -36,6 +37,7 @@ class _Live:
     control: ControlClient
     hub: Hub
     hub_id: str = ""
+    server_pid: int = 0
     version: version.Version = version.OLDEST
 
 
@@ -48,6 +50,8 @@ class Connection:
         self._opening: asyncio.Task[_Live | None] | None = None
         self._tending: asyncio.Task[None] | None = None
         self._is_restless = False
+        self._is_closed = False
+        self._is_new_enough = False
         self._listeners: list[Listener] = []
 
     @property
@@ -56,15 +60,20 @@ class Connection:
             self._scratch = Scratch()
         return self._scratch
 
+    @property
+    def server_pid(self) -> int | None:
+        """Which server we are connected to; another one has the same ids for other things."""
+        return self._live.server_pid if self._live is not None else None
+
     def listen(self, listener: Listener) -> None:
-        """Be told what tmux tells of its own accord, and `closed` when the connection goes."""
+        """Be told what tmux tells of its own accord, and `closed` when the connection is lost."""
         self._listeners.append(listener)
 
     async def run(
         self, *commands: Command, timeout_s: float | None = None, repeatable: bool = False
     ) -> Reply:
         """Run commands on a server that is there; the first that fails ends the line and is raised."""
-        async with self._deadline(timeout_s):
+        async with self.deadline(timeout_s):
             try:
                 reply = await self._through_client(commands)
             except ConnectionLost:
@@ -82,20 +91,22 @@ class Connection:
 
     async def run_first(self, *commands: Command, timeout_s: float | None = None) -> Reply:
         """The same, but a server that is not there is started."""
-        async with self._deadline(timeout_s):
+        async with self.deadline(timeout_s):
             try:
                 return _checked(await self._through_client(commands))
             except NoServer:
                 return _checked(await self._start_server(commands))
 
     async def server_version(self) -> version.Version:
-        async with self._deadline(None):
+        async with self.deadline():
             live = await self._connected()
             if live is not None:
                 return live.version
             return version.require((await self._alone((("display-message", "-p", "#{version}"),))).first_line)
 
     async def close(self) -> None:
+        """For good: a call that is still under way must not open another connection behind our back."""
+        self._is_closed = True
         for task in (self._opening, self._tending):
             if task is not None:
                 task.cancel()
@@ -107,7 +118,8 @@ class Connection:
             self._scratch = None
 
     @asynccontextmanager
-    async def _deadline(self, timeout_s: float | None) -> AsyncIterator[None]:
+    async def deadline(self, timeout_s: float | None = None) -> AsyncIterator[None]:
+        """Whatever is not done in time is given up, and said to be so."""
         limit = self.timeout_s if timeout_s is None else timeout_s
         try:
             async with asyncio.timeout(limit):
@@ -126,16 +138,26 @@ class Connection:
 
     async def _start_server(self, commands: tuple[Command, ...]) -> Reply:
         """A server that is just ending takes the newcomer down with it: nothing was made, so ask again."""
+        await self._require_new_program()
         loop = asyncio.get_running_loop()
         give_up = loop.time() + _RESTART_S
         while True:
-            reply = await oneshot.run(self.endpoint, commands, may_start_server=True)
+            async with self.endpoint.turn():
+                reply = await oneshot.run(self.endpoint, commands, may_start_server=True)
             if not server_is_gone(reply.error or "") or loop.time() > give_up:
                 return reply
             await asyncio.sleep(_RESTART_PAUSE_S)
 
+    async def _require_new_program(self) -> None:
+        """An old program fails in words that say nothing of its age; a running server tells its own."""
+        if not self._is_new_enough:
+            version.require(await oneshot.program_version(self.endpoint))
+            self._is_new_enough = True
+
     async def _connected(self) -> _Live | None:
         """The live connection, or None where there is no session to be with."""
+        if self._is_closed:
+            raise ConnectionLost("The connection to tmux was closed.", "Open another.")
         if self._tending is not None:
             await asyncio.wait([self._tending])
         if self._live is not None:
@@ -151,35 +173,57 @@ class Connection:
             task.exception()  # told to whoever waited; nobody may be left
 
     async def _open(self) -> _Live | None:
+        """Nothing was asked of tmux yet: where it, or our client, ends just now, it is tried again.
+
+        Callers give up, this does not: a second client beside one that tmux has not let in yet would
+        crash 3.3a as soon as it goes on.
+        """
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + _RESTART_S
+        while True:
+            try:
+                async with self.endpoint.turn():
+                    return await self._open_once()
+            except ConnectionLost:
+                if loop.time() > give_up:
+                    return None  # something throws us out: one process per call is the way that is left
+            await asyncio.sleep(_RESTART_PAUSE_S)
+
+    async def _open_once(self) -> _Live | None:
         self.endpoint.check()
         hub = Hub(self.scratch)
         try:
-            argv = self.endpoint.argv("-N", "-C", commands=hub.commands())
-            control = await ControlClient.start(argv, self.endpoint.environment(), self._told)
+            control = await ControlClient.start(self.endpoint, hub.commands(), self._told)
         except BaseException:
             hub.close()
             raise
         live = _Live(control, hub)
         try:
-            async with asyncio.timeout(self.timeout_s):
-                await self._settle_in(live)
-                if await self._is_lonely(live):
-                    await self._end(live)
-                    return None
+            await self._settle_in(live)
+            self._is_restless = False
+            if await self._is_lonely(live):
+                await self._let_go(live)
+                return None
         except BaseException:
-            await self._end(live)
+            await self._let_go(live)
             raise
         self._live = live
+        if self._is_restless:  # since it was asked whether we are alone
+            self._tend_soon(live)
         return live
 
     async def _settle_in(self, live: _Live) -> None:
         try:
-            reply = await live.control.request(("display-message", "-p", "#{session_id} #{version}"))
+            reply = await live.control.request(("display-message", "-p", "#{session_id} #{pid} #{version}"))
         except ConnectionLost:
-            raise failure(await live.control.last_words()) from None
-        live.hub_id, words = _checked(reply).first_line.split(" ", 1)
+            words = await live.control.last_words()
+            await self._require_new_program()
+            raise failure(words or "lost server") from None
+        live.hub_id, pid, words = _checked(reply).first_line.split(" ", 2)
+        live.server_pid = int(pid)
         live.version = version.require(words)
-        await live.control.request(("refresh-client", "-B", _DEATHS))
+        # The options once more: a person's hook on new sessions comes after what was set with the hub.
+        await live.control.request(("refresh-client", "-B", _DEATHS), *live.hub.options())
         await self._step_back(live.control)
 
     async def _step_back(self, control: ControlClient) -> None:
@@ -206,26 +250,26 @@ class Connection:
             await control.request(("switch-client", "-E", "-c", client.name, "-t", last.id))
 
     async def _is_lonely(self, live: _Live) -> bool:
-        """Let the hub go if no other session is left, so that it never keeps a tmux server alive."""
-        stay = Braces.around(("display-message", "-p", "stay"))
-        leave = Braces.around(("kill-session", "-t", live.hub_id))
+        """Whether no other session is left: the hub must never be what keeps a tmux server alive."""
         try:
-            reply = await live.control.request(("if-shell", "-F", OTHERS, stay, leave))
+            reply = await live.control.request(("display-message", "-p", OTHERS))
         except ConnectionLost:
             return True
-        return not any(block.lines == (b"stay",) for block in reply.blocks)
+        return not reply.first_line
 
     def _told(self, event: Notice | Output) -> None:
-        if (
-            isinstance(event, Notice)
-            and event.name in ("sessions-changed", "closed")
-            and self._live is not None
-        ):
+        if isinstance(event, Notice) and event.name in ("sessions-changed", "closed"):
             self._is_restless = True
-            if self._tending is None:
-                self._tending = asyncio.create_task(self._tend(self._live))
+            if self._live is not None:
+                self._tend_soon(self._live)
+            elif event.name == "closed":
+                return  # it was not made yet, or we let go of it ourselves
         for listener in self._listeners:
             listener(event)
+
+    def _tend_soon(self, live: _Live) -> None:
+        if self._tending is None:
+            self._tending = asyncio.create_task(self._tend(live))
 
     async def _tend(self, live: _Live) -> None:
         """Sessions came or went, or the connection broke: go on with it, or let go of it."""
@@ -241,7 +285,18 @@ class Connection:
     async def _end(self, live: _Live) -> None:
         if self._live is live:
             self._live = None
+        async with self.endpoint.turn(_GOODBYE_S):
+            await self._let_go(live)
+
+    async def _let_go(self, live: _Live) -> None:
+        """End the hub and see it off: what tmux has to tell of that must not meet the next to connect.
+
+        Its program ends it, and never `kill-session`: 3.3a crashes when a control client kills its own.
+        """
         live.hub.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GOODBYE_S):
+                await live.control.closed.wait()
         await live.control.close()
 
 

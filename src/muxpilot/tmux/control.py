@@ -11,11 +11,11 @@ import asyncio
 import secrets
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import quote
-from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.protocol import Foreign, Notice, Output, Parser, Reply
 
 _SOCKET_BUFFER = 1 << 20
@@ -59,20 +59,18 @@ class ControlClient:
         self.refusal: str | None = None
 
     @classmethod
-    async def start(cls, argv: Sequence[bytes], env: Mapping[str, str], listener: Listener) -> ControlClient:
+    async def start(
+        cls, endpoint: Endpoint, commands: Sequence[Command], listener: Listener
+    ) -> ControlClient:
+        """Run commands that attach to a session of a server that is there."""
         near, far = socket.socketpair()
         with far:
             near.setblocking(False)  # noqa: FBT003
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 near.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *argv,
-                    stdin=far.fileno(),
-                    stdout=far.fileno(),
-                    stderr=asyncio.subprocess.PIPE,
-                    env=env,
-                    start_new_session=True,
+                process = await endpoint.start(
+                    "-N", "-C", commands=commands, stdin=far.fileno(), stdout=far.fileno()
                 )
             except BaseException:
                 near.close()
@@ -102,8 +100,11 @@ class ControlClient:
         try:
             await asyncio.wait_for(self._process.wait(), _GOODBYE_S)
         except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+            pass
+        finally:
+            if self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
 
     def _write(self, data: bytes) -> None:
         if self._unsent:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import errno
+import fcntl
 import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from muxpilot.errors import BadInput, NoServer, NoTmux, UnsafeSocket
+from muxpilot.errors import BadInput, MuxpilotError, NoServer, NoTmux, Unavailable, UnsafeSocket
 from muxpilot.tmux import quote
 
 # A unix socket's address ends here on Linux (108 with the NUL) and four bytes earlier on macOS.
 _LONGEST_SOCKET = 103
+
+_TURN_PAUSE_S = 0.005
 
 Command = tuple[quote.Text, ...]
 
@@ -34,6 +41,44 @@ class Endpoint:
         start = (self.program(), "-u", "-S", self.socket, *config, *flags)
         return [os.fsencode(word) for word in start] + joined(commands)
 
+    async def start(
+        self, *flags: str, commands: Sequence[Command], stdin: int, stdout: int
+    ) -> asyncio.subprocess.Process:
+        """Start such a process, out of reach of what our own terminal sends."""
+        argv = self.argv(*flags, commands=commands)
+        try:
+            return await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=asyncio.subprocess.PIPE,
+                env=self.environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _not_started(os.fsdecode(argv[0]), error) from None
+
+    @asynccontextmanager
+    async def turn(self, patience_s: float | None = None) -> AsyncIterator[None]:
+        """Come or go while no other muxpilot does, here or in another process.
+
+        tmux 3.3a crashes, with everything in it, when it has news such as a new session to tell while a
+        control client is still introducing itself: two that come at once are enough, one time in four.
+        """
+        try:
+            folder = os.open(os.path.dirname(self.socket), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            yield  # tmux will say it better
+            return
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    while not _is_locked(folder):  # noqa: ASYNC110 - other processes wake nobody here
+                        await asyncio.sleep(_TURN_PAUSE_S)
+            yield
+        finally:
+            os.close(folder)
+
     def program(self) -> str:
         found = shutil.which(self.binary)
         if found is None:
@@ -51,6 +96,9 @@ class Endpoint:
             raise NoServer(f"No tmux server is running on {self.socket}.") from None
         except OSError as error:
             raise UnsafeSocket(f"{self.socket} cannot be reached: {error.strerror}.") from None
+        if not stat.S_ISSOCK(found.st_mode):
+            # tmux would delete it to put its socket there.
+            raise UnsafeSocket(f"{self.socket} is not a socket.", "Give the path of a tmux socket.")
         if found.st_uid != os.geteuid() and not self._trusts(found.st_uid):
             raise UnsafeSocket(
                 f"The socket {self.socket} belongs to another user.", "Use a socket of your own."
@@ -64,6 +112,24 @@ class Endpoint:
             and folder.st_uid == owner
             and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
+
+
+def _is_locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
+def _not_started(program: str, error: OSError) -> MuxpilotError:
+    what = f"{program} cannot be started: {error.strerror}."
+    if error.errno == errno.E2BIG:
+        return BadInput(what, "Give a shorter command.")
+    is_no_program = error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+    return NoTmux(what) if is_no_program else Unavailable(what)
 
 
 def joined(commands: Sequence[Command]) -> list[bytes]:
@@ -88,8 +154,9 @@ def default_socket() -> str:
     inside = os.environ.get("TMUX", "").partition(",")[0]
     if inside:
         return inside
-    folder = Path(os.path.realpath(os.environ.get("TMUX_TMPDIR") or "/tmp")) / f"tmux-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    chosen = os.environ.get("TMUX_TMPDIR", "")
+    base = os.path.realpath(chosen if os.path.isdir(chosen) else "/tmp")
+    folder = private_folder(Path(base) / f"tmux-{os.getuid()}", closed_to=stat.S_IRWXO)
     return str(folder / "default")
 
 
@@ -103,11 +170,12 @@ def socket_for_path(path: str) -> str:
     return str(private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}") / digest)
 
 
-def private_folder(path: Path) -> Path:
+def private_folder(path: Path, *, closed_to: int = stat.S_IRWXG | stat.S_IRWXO) -> Path:
     """A folder that only this user can enter; one that somebody else made is refused."""
-    path.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
     found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & closed_to:
         raise UnsafeSocket(
             f"{path} is not a folder that only you can enter.",
             "Remove it, or set its owner and mode to 0700.",

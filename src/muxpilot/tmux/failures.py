@@ -19,20 +19,23 @@ from muxpilot.errors import (
 Found = re.Match[str]
 
 _SERVER_GONE = (
-    r"server exited|lost server|no server running|error connecting to .*\((No such file|Connection refused)"
+    r"\[?(?:server exited|lost server)|no server running"
+    r"|error connecting to .*\((?:No such file|Connection refused)"
 )
 
+# Each is matched from the beginning: what comes later may be a name that somebody chose.
 _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (r"can't find (session|window|pane|client)(?:: (.*))?", lambda m: _not_found(m[1], m[2] or "")),
-    (r"no buffer (.*)", lambda m: NotFound("buffer", m[1])),
+    (r"(?:no buffer |unknown buffer: )(.*)", lambda m: NotFound("buffer", m[1])),
+    (r"no buffers?$", lambda m: NotFound("buffer", "newest")),
     (r"duplicate session: (.*)", lambda m: NameTaken(f"A session named {m[1]!r} is already there.")),
     (r"target pane has exited", lambda m: PaneDead("The pane's program has ended.")),
     (
-        r"pane .* still active",
+        r"(?:respawn pane failed: )?pane .* still active",
         lambda m: Refused("The pane's program is still running.", "Ask to kill it first."),
     ),
     (
-        r"no space for (?:a )?new pane|pane too small|create pane failed",
+        r"(?:create pane failed: )?(?:no space for (?:a )?new pane|pane too small)",
         lambda m: Refused(
             "There is no space for another pane.", "Use create-window, or resize or zoom out first."
         ),
@@ -52,9 +55,9 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
         r"server version is too old|protocol version mismatch",
         lambda m: Refused(f"{m.string}", "Restart tmux."),
     ),
-    (r"server exited|lost server", lambda m: ConnectionLost("The tmux server has ended.")),
+    (r"\[?(?:server exited|lost server)", lambda m: ConnectionLost("The tmux server has ended.")),
     (
-        r"no current (target|session|client)|no sessions",
+        r"no current (?:target|session|window|pane|client)|no sessions",
         lambda m: NoServer("The tmux server has no session."),
     ),
     (_SERVER_GONE, lambda m: NoServer("No tmux server is running there.")),
@@ -68,12 +71,12 @@ def _not_found(noun: str, wanted: str) -> NotFound:
 
 def failure(words: str) -> MuxpilotError:
     """The exception for what tmux said; words that are not known are passed on as they are."""
-    text = " ".join(words.split())
+    text = " ".join(words.splitlines()).strip()
     for pattern, make in _FAILURES:
-        if found := re.search(pattern, text, re.DOTALL):
+        if found := re.match(pattern, text):
             return make(found)
     return Refused(f"tmux refused: {text or 'no reason given'}.")
 
 
 def server_is_gone(words: str) -> bool:
-    return re.search(_SERVER_GONE, words) is not None
+    return re.match(_SERVER_GONE, words) is not None

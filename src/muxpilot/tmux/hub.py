@@ -19,7 +19,8 @@ OTHERS = f"#{{S:#{{?#{{{HUB_OPTION}}},,1}}}}"
 
 _FLAGS = "no-output,ignore-size"
 _NOTE = "muxpilot's connection to this tmux server. It ends by itself; nothing of yours is in here."
-_PROGRAM = 'exec 3<"$1" || exit; rm -f "$1"; printf %s "$2"; exec cat <&3 >/dev/null'
+# Opened both ways first: to open a FIFO for reading waits for a writer, and we may be gone already.
+_PROGRAM = 'exec 4<>"$1" 3<"$1" 4<&- || exit; rm -f "$1"; printf %s "$2"; exec cat <&3 >/dev/null'
 
 
 class Hub:
@@ -33,18 +34,24 @@ class Hub:
 
     def commands(self) -> list[Command]:
         """Make the session and attach to it, in one go: `-E` leaves everybody's environment alone."""
-        target = f"={self.name}:"
         program = ("/bin/sh", "-c", _PROGRAM, "muxpilot", str(self._fifo), _NOTE)
         new = ("new-session", "-E", "-s", literal(self.name), "-x", "80", "-y", "24", "-f", _FLAGS)
-        return [
-            (*new, "--", *program),
-            *(("set-option", "-t", target, name, value) for name, value in _OPTIONS),
-        ]
+        return [(*new, "--", *program), *self.options()]
+
+    def options(self) -> list[Command]:
+        target = f"={self.name}:"
+        return [("set-option", *option, "-t", target, name, value) for *option, name, value in _OPTIONS]
 
     def close(self) -> None:
         os.close(self._writer)
         self._fifo.unlink(missing_ok=True)
 
 
-# A person's configuration must not end the hub early, nor move us into one of their sessions when it ends.
-_OPTIONS = ((HUB_OPTION, "1"), ("destroy-unattached", "off"), ("detach-on-destroy", "on"))
+# A person's configuration must not end the hub early, nor keep it when its program has ended, nor move us
+# into one of their sessions then.
+_OPTIONS = (
+    (HUB_OPTION, "1"),
+    ("destroy-unattached", "off"),
+    ("detach-on-destroy", "on"),
+    ("-w", "remain-on-exit", "off"),
+)

@@ -1,17 +1,19 @@
 """Input: text and keys into a pane, each call as one act.
 
 A call is one control line, which tmux runs without a break: no other call's keys, and no person's, come
-between a text and its Enter. A pane whose program has ended is refused: tmux would drop keys in silence,
-and 3.3a ends with everything in it when text is pasted there.
+between a text and its Enter. A pane in copy mode leaves it first, or the mode would take the keys. A pane
+whose program has ended is refused: tmux would drop keys in silence, and 3.3a ends with everything in it
+when text is pasted there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import secrets
 
-from muxpilot.errors import BadInput, PaneDead
+from muxpilot.errors import BadInput, PaneDead, Refused
 from muxpilot.tmux import keys as key_names
 from muxpilot.tmux.buffers import Buffers
 from muxpilot.tmux.connection import Connection
@@ -25,6 +27,9 @@ _MOST_REPEATS = 1000
 # Longer text goes through a buffer: quicker for tmux, and it may hold anything.
 _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# From here on tmux pastes `^[` for an escape unless it is told to leave the bytes alone.
+_CARETS = (3, 7)
+_TERMINAL_PATIENCE_S = 2.0
 
 
 class Input:
@@ -40,12 +45,12 @@ class Input:
             return
         typed: list[Command] = [("send-keys", "-t", pane, "-l", "--", text)] if text else []
         pressed: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
-        await self._act(pane, ("copy-mode", "-q", "-t", pane), *typed * _checked(repeat), *pressed)
+        await self._act(pane, *typed * _checked(repeat), *pressed)
 
     async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Press keys by their tmux names, several separated by blanks."""
         words = key_names.parse(keys) * _checked(repeat) + (("Enter",) if enter else ())
-        await self._act(pane, ("copy-mode", "-q", "-t", pane), ("send-keys", "-t", pane, "--", *words))
+        await self._act(pane, ("send-keys", "-t", pane, "--", *words))
 
     async def paste(self, pane: PaneId, text: str, *, enter: bool = False) -> int:
         """Paste a text byte for byte, bracketed where the program asked for that; answers its bytes."""
@@ -64,7 +69,7 @@ class Input:
             raise PaneDead(f"The program of pane {pane!r} has ended.")
         lines = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text).replace("\n", "\r\n")
         shown = ("\x1b[H\x1b[2J\x1b[3J" if clear else "\r") + lines + "\r\n"
-        _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
+        await _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
 
     async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:
         """`-r` keeps line feeds as they are, `-d` takes the private buffer away again."""
@@ -75,8 +80,10 @@ class Input:
             await self._act(pane, *pressed)
             return 0
         await self._buffers.set(name, data)
+        exact = ("-S",) if await self._connection.server_version() >= _CARETS else ()
+        brackets = ("-p",) if bracketed else ()
         try:
-            paste = ("paste-buffer", "-d", "-r", *(("-p",) if bracketed else ()), "-b", name, "-t", pane)
+            paste = ("paste-buffer", "-d", "-r", *exact, *brackets, "-b", name, "-t", pane)
             await self._act(pane, paste, *pressed)
         except BaseException:
             await self._buffers.discard(name)
@@ -87,9 +94,8 @@ class Input:
         if not commands:
             return
         dead = Braces.around(("display-message", "-p", _DEAD))
-        reply = await self._connection.run(
-            ("if-shell", "-F", "-t", pane, "#{pane_dead}", dead, Braces.around(*commands))
-        )
+        alive = Braces.around(("copy-mode", "-q", "-t", pane), *commands)
+        reply = await self._connection.run(("if-shell", "-F", "-t", pane, "#{pane_dead}", dead, alive))
         if any(block.lines == (_DEAD,) for block in reply.blocks):
             raise PaneDead(f"The program of pane {pane!r} has ended.")
 
@@ -100,9 +106,39 @@ def _checked(repeat: int) -> int:
     return repeat
 
 
-def _write_to_terminal(tty: str, data: bytes) -> None:
-    terminal = os.open(tty, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+async def _write_to_terminal(tty: str, data: bytes) -> None:
+    """All of it, or an error that says how far it came: nobody waits for a terminal that is stopped."""
     try:
-        os.write(terminal, data)
+        terminal = os.open(tty, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(f"The terminal {tty} cannot be written to: {error.strerror}.") from None
+    written = 0
+    try:
+        async with asyncio.timeout(_TERMINAL_PATIENCE_S):
+            while written < len(data):
+                await _writable(terminal)
+                written += _write(terminal, data[written:])
+    except TimeoutError:
+        raise Refused(
+            f"The pane's terminal took {written} of {len(data)} bytes within {_TERMINAL_PATIENCE_S:g} s.",
+            "It may be stopped, as after C-s: press C-q, and show the text again.",
+        ) from None
     finally:
         os.close(terminal)
+
+
+async def _writable(terminal: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_writer(terminal, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(terminal)
+
+
+def _write(terminal: int, data: bytes) -> int:
+    try:
+        return os.write(terminal, data)
+    except BlockingIOError:
+        return 0

@@ -13,6 +13,8 @@ _NAMED = (
     *(f"F{number}" for number in range(1, 13)),
 )
 _BY_LOWER = {name.lower(): name for name in _NAMED}
+# tmux 3.3a does not know these and would type their names, `C`, `-`, `%`, instead.
+_NEVER_WITH_CONTROL = frozenset('"$%&*{|}~')
 _MODIFIED = re.compile(r"((?:[CMS]-)*)(.+)", re.ASCII | re.DOTALL)
 
 
@@ -39,12 +41,13 @@ def is_key(word: str) -> str | None:
     if len(word) == 1:
         return word if word.isprintable() else None
     if len(word) == 2 and word[0] == "^" and word[1].isprintable():
-        return f"C-{word[1].lower()}"
+        return is_key(f"C-{word[1].lower()}")
     match = _MODIFIED.fullmatch(word)
     if match is None:
         return None
     modifiers, base = match[1], match[2]
     if len(base) == 1 and modifiers:
-        return modifiers + base if base.isprintable() else None
+        unknown = "C-" in modifiers and base in _NEVER_WITH_CONTROL
+        return modifiers + base if base.isprintable() and not unknown else None
     named = _BY_LOWER.get(base.lower())
     return modifiers + named if named is not None else None

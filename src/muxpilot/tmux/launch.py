@@ -16,13 +16,14 @@ from pathlib import Path
 from muxpilot.tmux.scratch import Scratch
 
 # The FIFO goes away once it is open, so that a later respawn by a person starts the program at once.
-_GATE = 'if [ -p "$1" ] && exec 3<"$1"; then rm -f "$1"; read -r mark <&3; '
+_GATE = 'if [ -p "$1" ] && command exec 3<"$1"; then rm -f "$1"; read -r mark <&3; '
 
 # Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
-# its alone. A command that is stopped goes on at once, as it would with no shell above it.
+# its alone; dash interrupts itself after it, hence the trap. A command that is stopped goes on at once,
+# as it would with no shell above it. It begins by stopping itself, so that it runs in the foreground only.
 _HOLD = (
-    _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; set -m; '
-    '"$SHELL" -c "$2" 2>&4 3<&- 4>&- & pid=$!; '
+    _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; trap : INT; set -m; '
+    '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- & pid=$!; '
     'while fg >/dev/null; s=$?; kill -0 "$pid"; do :; done; '
     'printf "\\033]7717;%s;%s\\007" "$mark" "$s"; cat <&3 >/dev/null; exit "$s"'
 )
@@ -65,6 +66,8 @@ class Launch:
     def let_go(self) -> None:
         """Let the program end, or start if it has not yet; nothing waits after this."""
         if self._writer >= 0:
+            self._fifo.unlink(
+                missing_ok=True
+            )  # first: whoever opened it without a writer would wait for ever
             os.close(self._writer)
             self._writer = -1
-            self._fifo.unlink(missing_ok=True)

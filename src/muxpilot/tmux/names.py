@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from muxpilot.errors import BadInput
-from muxpilot.tmux.version import NAMES_KEEP_COLONS, Version
+from muxpilot.tmux.version import NAMES_KEEP_COLONS, NAMES_KEEP_DOLLARS, Version
 
 _LONGEST = 256
 _LARGEST_SIZE = 10_000
@@ -37,8 +37,11 @@ def printable(text: str) -> str:
 
 
 def stored_session_name(text: str, version: Version) -> str:
-    """The name that tmux keeps: up to 3.6 it writes `_` for `:` and `.`."""
-    return text if version >= NAMES_KEEP_COLONS else re.sub("[:.]", "_", text)
+    """The name that tmux keeps: up to 3.6 it writes `_` for `:` and `.`, and `\\\\` for `\\`."""
+    if version >= NAMES_KEEP_COLONS:
+        return text
+    kept = re.sub("[:.]", "_", text).replace("\\", "\\\\")
+    return kept if version >= NAMES_KEEP_DOLLARS else re.sub(r"\$(?=[A-Za-z_{])", r"\\$", kept)
 
 
 def folder(path: str) -> str:

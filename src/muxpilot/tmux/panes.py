@@ -66,10 +66,10 @@ class Panes:
             change += ["-x", str(names.size("width", width))]
         if height is not None:
             change += ["-y", str(names.size("height", height))]
-        if direction is not None and not change:
+        if direction is not None:
             if direction not in DIRECTIONS:
                 raise BadInput(f"{direction!r} is not a direction.", f"Use one of {', '.join(DIRECTIONS)}.")
-            change = [DIRECTIONS[direction], str(names.size("amount", amount))]
+            change += [DIRECTIONS[direction], "--", str(names.size("amount", amount))]
         if not change:
             raise BadInput("Nothing to resize to.", "Give width, height or direction.")
         await self._connection.run(("resize-pane", "-t", pane, *change))
@@ -87,9 +87,11 @@ class Panes:
 
     async def break_out(self, pane: PaneId, *, name: str | None = None) -> tuple[WindowId, str]:
         """Give a pane a window of its own, in the session that it is in."""
-        naming = ("-n", literal(names.name("name", name))) if name is not None else ()
+        naming = ("-n", names.name("name", name)) if name is not None else ()  # no format, here alone
+        # Without a target tmux takes our own session, the hub.
+        places = ("-s", pane, "-t", f"{(await self.get(pane)).session_id}:")
         reply = await self._connection.run(
-            ("break-pane", "-d", "-P", "-F", template(_BROKEN), "-s", pane, *naming)
+            ("break-pane", "-d", "-P", "-F", template(_BROKEN), *places, *naming)
         )
         return parse(_BROKEN, reply.blocks[0].lines, lambda **row: (row["window_id"], row["window_name"]))[0]
 

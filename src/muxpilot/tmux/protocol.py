@@ -162,13 +162,16 @@ def _tell(line: bytes) -> Event:
     name, _, rest = line.partition(b" ")
     if name == b"%output":
         pane, _, data = rest.partition(b" ")
-        return Output(pane.decode(), unescape(data))
+        return Output(pane.decode("ascii", "replace"), unescape(data))
     if name == b"%extended-output":
         pane, _, aged = rest.partition(b" ")
-        return Output(pane.decode(), unescape(aged.partition(b" : ")[2]))
+        return Output(pane.decode("ascii", "replace"), unescape(aged.partition(b" : ")[2]))
     return Notice(name.removeprefix(b"%").decode("ascii", "replace"), rest.decode("utf-8", "replace"))
 
 
 def unescape(data: bytes) -> bytes:
     r"""Undo `%output`'s escapes: bytes below 0x20 and `\` come as `\ooo`."""
-    return codecs.escape_decode(data)[0] if b"\\" in data else data
+    try:
+        return codecs.escape_decode(data)[0] if b"\\" in data else data
+    except ValueError:  # never tmux's own
+        return data

@@ -38,8 +38,11 @@ class Scratch:
 
 
 def _locked(folder: Path) -> int:
-    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    """Locked before it has its name, so that nobody ever finds the lock of a living owner free."""
+    unnamed = folder / "lock.new"
+    lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    unnamed.rename(folder / "lock")
     return lock
 
 

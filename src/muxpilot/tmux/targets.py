@@ -22,9 +22,10 @@ class Targets:
     async def session(self, text: str) -> SessionId:
         if SessionId.matches(_given("session", text)):
             return SessionId(text)
-        for row in await self._windows.list():
-            if row.session_name == text.removesuffix(":").removeprefix("="):
-                return row.session_id
+        sessions = {row.session_name: row.session_id for row in await self._windows.list()}
+        for name in (text, text.removeprefix("="), text.removeprefix("=").removesuffix(":")):
+            if name in sessions:
+                return sessions[name]
         raise NotFound("session", text)
 
     async def window(self, text: str) -> WindowId:
@@ -60,24 +61,29 @@ def _split_pane(text: str) -> tuple[str, str | None]:
 
 
 def _window(windows: Sequence[Window], text: str, wanted: str) -> Window:
-    """A session's name means its current window; the longest session's name that fits wins."""
-    text = text.removeprefix("=")
-    sessions = [
-        row for row in windows if row.session_name in (text, text.removesuffix(":")) and row.is_active
-    ]
-    if sessions:
-        return sessions[0]
-    fitting = [row for row in windows if text.startswith((f"{row.session_name}:", f"{row.session_id}:"))]
-    if not fitting:
-        raise NotFound("window", wanted)
-    name = max((row.session_name for row in fitting), key=len)
-    inside = [row for row in fitting if row.session_name == name]
-    rest = text.removeprefix(f"{inside[0].session_id}:").removeprefix(f"{name}:")
-    return _one(
-        [row for row in inside if rest in (row.id, str(row.index))]
-        or [row for row in inside if rest == row.name],
-        wanted,
-    )
+    """The longest session's name that fits wins; alone, it means the session's current window."""
+    for spelling in (text, text.removeprefix("=")):
+        place = _session_part(windows, spelling)
+        if place is not None:
+            return _window_of(_of_session(windows, place), spelling[len(place) + 1 :], wanted)
+    raise NotFound("window", wanted)
+
+
+def _session_part(windows: Sequence[Window], text: str) -> str | None:
+    places = {place for row in windows for place in (row.session_id, row.session_name)}
+    return max((place for place in places if f"{text}:".startswith(f"{place}:")), key=len, default=None)
+
+
+def _of_session(windows: Sequence[Window], place: str) -> Sequence[Window]:
+    by_id = [row for row in windows if row.session_id == place]
+    return by_id or [row for row in windows if row.session_name == place]
+
+
+def _window_of(windows: Sequence[Window], text: str, wanted: str) -> Window:
+    if not text:
+        return next(row for row in windows if row.is_active)
+    exact = [row for row in windows if text in (row.id, str(row.index))]
+    return _one(exact or [row for row in windows if text == row.name], wanted)
 
 
 def _one(rows: Sequence[Window], wanted: str) -> Window:

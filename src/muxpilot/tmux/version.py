@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 
 from muxpilot.errors import NoTmux
 
@@ -10,6 +12,7 @@ Version = tuple[int, int]
 
 OLDEST: Version = (3, 2)
 MIRRORED_LAYOUTS: Version = (3, 5)
+NAMES_KEEP_DOLLARS: Version = (3, 4)
 NAMES_KEEP_COLONS: Version = (3, 7)
 
 
@@ -26,3 +29,12 @@ def require(text: str) -> Version:
     if version < OLDEST:
         raise NoTmux(f"{text.strip()} is too old: muxpilot needs tmux 3.2 or newer.")
     return version
+
+
+def installed(binary: str = "tmux") -> str:
+    """What `tmux -V` says, where it is new enough."""
+    if shutil.which(binary) is None:
+        raise NoTmux(f"There is no program {binary!r} on this machine.")
+    done = subprocess.run([binary, "-V"], capture_output=True, text=True, timeout=10, check=False)
+    require(done.stdout)
+    return done.stdout.strip()

@@ -49,14 +49,17 @@ class Windows:
             raise BadInput(f"The size {percent} is not a percentage.", "Use 1 to 99.")
         size = ("-l", f"{percent}%") if percent is not None else ()
         way = "-h" if side_by_side else "-v"
-        return await self._births.bear("split-window", "-d", way, "-t", pane, *size, program=program)
+        zoom = ("-Z",) if await self._is_zoomed(pane) else ()
+        return await self._births.bear("split-window", "-d", way, *zoom, "-t", pane, *size, program=program)
 
     async def respawn(self, pane: PaneId, *, command: str | None = None, kill: bool = False) -> None:
         """Run a command, or the shell, in a pane whose program has ended; `kill` ends it first."""
         await self._births.rebear(pane, command=command, kill=kill)
 
-    async def rename(self, window: WindowId, name: str) -> None:
+    async def rename(self, window: WindowId, name: str) -> str:
+        """Answers the name that tmux keeps, which may differ: it doubles a backslash."""
         await self._connection.run(("rename-window", "-t", window, "--", literal(names.name("name", name))))
+        return (await self.get(window)).name
 
     async def select(self, window: WindowId) -> None:
         await self._connection.run(("select-window", "-t", window))
@@ -80,3 +83,8 @@ class Windows:
 
     async def kill(self, window: WindowId) -> None:
         await self._connection.run(("kill-window", "-t", window))
+
+    async def _is_zoomed(self, pane: PaneId) -> bool:
+        """A pane that fills its window goes on filling it: a split would uncover the others."""
+        ask = ("display-message", "-p", "-t", pane, "#{window_zoomed_flag}")
+        return (await self._connection.run(ask, repeatable=True)).first_line == "1"

@@ -19,6 +19,8 @@ from muxpilot.tmux.streams.stream import PaneStream
 
 # What a client that does not keep up is behind, in seconds, when tmux drops its backlog and says so.
 _PAUSE_AFTER_S = 30
+_GOODBYE_S = 0.5
+_ARE_YOU_THERE = ("display-message", "-p", "here")
 
 # After these a pane may have gone, or moved to another session.
 _MOVES = frozenset({"window-close", "unlinked-window-close", "layout-change", "session-changed", "closed"})
@@ -53,26 +55,33 @@ class OutputSource:
 
     async def start(self) -> None:
         await self._refuse_fleeting_session()
-        endpoint = self._connection.endpoint
         flags = f"ignore-size,pause-after={_PAUSE_AFTER_S}"
         attach = ("attach-session", "-E", "-t", self.session, "-f", flags)
-        argv = endpoint.argv("-N", "-C", commands=[attach])
-        self._control = await ControlClient.start(argv, endpoint.environment(), self._told)
         try:
-            async with asyncio.timeout(self._connection.timeout_s):
-                await self._control.request(("display-message", "-p", "here"))
-        except ConnectionLost:
-            words = await self._control.last_words()
-            await self.close()
-            raise failure(words) from None
+            async with self._connection.deadline(), self._connection.endpoint.turn():
+                self._control = await ControlClient.start(self._connection.endpoint, [attach], self._told)
+                await self._settle_in(self._control)
         except BaseException:
             await self.close()
             raise
 
+    async def catch_up(self, timeout_s: float | None = None) -> None:
+        """What tmux sent before its answer to this has been fed when the answer is here."""
+        if self._control is not None:
+            async with self._connection.deadline(timeout_s):
+                await self._control.request(_ARE_YOU_THERE)
+
     async def close(self) -> None:
         if self._control is not None:
             control, self._control = self._control, None
-            await control.close()
+            async with self._connection.endpoint.turn(_GOODBYE_S):
+                await control.close()
+
+    async def _settle_in(self, control: ControlClient) -> None:
+        try:
+            await control.request(_ARE_YOU_THERE)
+        except ConnectionLost:
+            raise failure(await control.last_words() or "lost server") from None
 
     async def _refuse_fleeting_session(self) -> None:
         ask = ("display-message", "-p", "-t", self.session, "#{session_id} #{destroy-unattached}")
@@ -91,9 +100,8 @@ class OutputSource:
         elif event.name == "pause":
             self._go_on(event.rest)
         elif event.name == "session-changed" and not event.rest.startswith(f"{self.session} "):
-            self._spawn(
-                self.close()
-            )  # ours has ended and tmux moved us to another, which is not ours to follow
+            # Ours has ended and tmux moved us to another, which is not ours to follow.
+            self._spawn(self.close())
         elif event.name in _MOVES:
             for stream in list(self._streams.values()):
                 self._unsettled(stream)

@@ -69,13 +69,17 @@ class PipeSource:
         return self.stream.pane
 
     def close(self) -> None:
+        self.stop_reading()
+        if self._launch is not None:
+            self._launch.let_go()
+
+    def stop_reading(self) -> None:
+        """Without letting the program go: it may yet be followed in another way."""
         if self._reader >= 0:
             self._loop.remove_reader(self._reader)
             os.close(self._reader)
             self._reader = -1
             self._fifo.unlink(missing_ok=True)
-        if self._launch is not None:
-            self._launch.let_go()
 
     def _readable(self) -> None:
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
-from muxpilot.errors import MuxpilotError, NoStream
+from muxpilot.errors import MuxpilotError, NoStream, NotFound
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.launch import Launch
@@ -17,6 +18,29 @@ from muxpilot.tmux.streams.output import OutputSource
 from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import PaneStream
 
+# What is asked of tmux only to leave it tidy is not waited for longer than this.
+_TIDY_S = 1.0
+
+# How long nothing may come from a dead pane's pipe until that was all.
+_SILENCE_S = 0.05
+
+
+@dataclass(slots=True, eq=False)
+class _Feed:
+    """A stream, who reads it, and the one source that it has: a pipe, or its session's output."""
+
+    stream: PaneStream
+    followers: int = 0
+    is_ours: bool = False
+    pipe: PipeSource | None = None
+    home: OutputSource | None = None
+    server_pid: int | None = None  # ids begin anew with every server
+    is_doubted: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        return self.pipe is not None or (self.home is not None and self.home.is_connected)
+
 
 class Streams:
     """Panes that we made are piped from their birth to their end; others while somebody follows them."""
@@ -24,182 +48,261 @@ class Streams:
     def __init__(self, connection: Connection, panes: Panes) -> None:
         self._connection = connection
         self._panes = panes
-        self._streams: dict[PaneId, PaneStream] = {}
-        self._followers: dict[PaneId, int] = {}
-        self._pipes: dict[PaneId, PipeSource] = {}
+        self._feeds: dict[PaneId, _Feed] = {}
         self._outputs: dict[SessionId, OutputSource] = {}
-        self._homes: dict[PaneId, OutputSource] = {}
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         connection.listen(self._told)
 
     async def adopt(self, pane: PaneId, launch: Launch) -> PaneStream:
         """Take up a pane that was just made, and let its program start."""
-        stream = self._streams[pane] = PaneStream(pane)
-        self._followers[pane] = 1  # our own; it never leaves
+        feed = _Feed(PaneStream(pane), followers=1, is_ours=True)  # one is ourselves; we never leave
         try:
-            if not await self._pipe(stream, launch):
-                await self._attach(stream)
+            if not await self._pipe(feed, launch):
+                await self._attach_or_say_why(feed)
         finally:
-            launch.open_gate()
-            if pane not in self._pipes:
+            if feed.pipe is not None:
+                launch.open_gate()
+            else:
                 launch.let_go()
-        return stream
+        self._feeds[pane] = feed
+        return feed.stream
 
     @asynccontextmanager
     async def open(self, pane: PaneId) -> AsyncIterator[PaneStream]:
         """Follow a pane; the same stream for everybody who follows it at the same time."""
-        async with self._opening:
-            stream = self._streams.get(pane) or await self._begin(pane)
-            self._followers[pane] = self._followers.get(pane, 0) + 1
+        async with self._connection.deadline(), self._opening:
+            feed = await self._current(pane) or await self._begin(pane)
+            feed.followers += 1
         try:
-            yield stream
+            yield feed.stream
         finally:
-            self._followers[pane] -= 1
-            if not self._followers[pane]:
-                await self._drop(stream)
+            feed.followers -= 1
+            if not feed.followers:
+                await self._drop(feed)
 
     def of(self, pane: PaneId) -> PaneStream | None:
         """The stream of a pane that is being followed already."""
-        return self._streams.get(pane)
+        feed = self._feeds.get(pane)
+        return feed.stream if feed is not None else None
+
+    def is_ours(self, pane: PaneId) -> bool:
+        """Whether we made the pane, so that its stream has everything from the first byte on."""
+        feed = self._feeds.get(pane)
+        return feed is not None and feed.is_ours
+
+    async def catch_up(self, pane: PaneId) -> None:
+        """Wait until what tmux has sent of a pane so far is in its stream."""
+        feed = self._feeds.get(pane)
+        if feed is not None and feed.home is not None:
+            await feed.home.catch_up()
 
     async def forget(self, pane: PaneId) -> None:
         """Let go of a pane whose program is about to be replaced; its stream ends here."""
-        stream = self._streams.get(pane)
-        if stream is None:
-            return
-        if pane in self._pipes:
-            await self._connection.run(("pipe-pane", "-t", pane))
-        await self._drop(stream)
-        stream.finish(None, "another program was started in the pane")
+        feed = self._feeds.get(pane)
+        if feed is not None:
+            await self._drop(feed)
+            feed.stream.finish(None, "another program was started in the pane")
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await self._unpipe()
-        for output in self._outputs.values():
-            await output.close()
-        self._outputs.clear()
+        feeds = list(self._feeds.values())
+        await asyncio.gather(*(self._drop(feed) for feed in feeds))
+        for feed in feeds:
+            feed.stream.finish(None, "muxpilot has left")
 
-    async def _begin(self, pane: PaneId) -> PaneStream:
-        stream = PaneStream(pane)
+    async def _current(self, pane: PaneId) -> _Feed | None:
+        """The stream there is, unless it has ended and something new runs in the pane."""
+        feed = self._feeds.get(pane)
+        if feed is not None and feed.stream.ended is not None and not (await self._panes.get(pane)).is_dead:
+            await self._drop(feed)
+            return None
+        return feed
+
+    async def _begin(self, pane: PaneId) -> _Feed:
+        feed = _Feed(PaneStream(pane))
+        await self._connect(feed)
+        self._feeds[pane] = feed
+        return feed
+
+    async def _connect(self, feed: _Feed) -> None:
+        """By its session's output if that may be had, else by a pipe if the pane's is free."""
         try:
-            await self._attach(stream)
+            await self._attach(feed)
         except NoStream:
-            if not await self._pipe(stream):
+            if not await self._pipe(feed):
                 raise
-        self._streams[pane] = stream
-        return stream
 
-    async def _pipe(self, stream: PaneStream, launch: Launch | None = None) -> bool:
-        source = PipeSource(self._connection.scratch, stream, self._pipe_ended, launch)
+    async def _pipe(self, feed: _Feed, launch: Launch | None = None) -> bool:
+        source = PipeSource(
+            self._connection.scratch, feed.stream, lambda ended: self._pipe_ended(feed, ended), launch
+        )
         try:
             reply = await self._connection.run(source.command())
         except BaseException:
             source.close()
             raise
         if source.was_refused([block.lines for block in reply.blocks]):
-            source.close()
+            source.stop_reading()
             return False
-        self._pipes[stream.pane] = source
+        feed.pipe, feed.server_pid = source, self._connection.server_pid
         return True
 
-    async def _attach(self, stream: PaneStream) -> None:
-        session = (await self._panes.get(stream.pane)).session_id
-        output = self._outputs.get(session)
-        if output is None:
-            output = OutputSource(self._connection, session, self._unsettled)
+    async def _attach(self, feed: _Feed) -> None:
+        """Under the lock: a session has one client, however many of its panes are followed."""
+        pane = await self._panes.get(feed.stream.pane)
+        output = self._outputs.get(pane.session_id)
+        if output is None or not output.is_connected:
+            output = OutputSource(self._connection, pane.session_id, self._unsettled)
             await output.start()
-            self._outputs[session] = output
-        output.add(stream)
-        self._homes[stream.pane] = output
+            self._outputs[pane.session_id] = output
+        output.add(feed.stream)
+        feed.home, feed.server_pid = output, pane.server_pid
 
-    async def _drop(self, stream: PaneStream) -> None:
-        self._streams.pop(stream.pane, None)
-        self._followers.pop(stream.pane, None)
-        pipe = self._pipes.pop(stream.pane, None)
+    async def _attach_or_say_why(self, feed: _Feed) -> None:
+        """A pane that cannot be followed is a pane all the same: its stream ends, with the reason."""
+        try:
+            async with self._opening:
+                await self._attach(feed)
+        except NoStream as error:
+            feed.stream.finish(None, error.what)
+
+    async def _drop(self, feed: _Feed) -> None:
+        pane, pipe = feed.stream.pane, feed.pipe
+        if self._feeds.get(pane) is feed:
+            del self._feeds[pane]
         if pipe is not None:
+            feed.pipe = None
             pipe.close()
-        await self._leave_home(stream)
+            await self._unpipe(pane)
+        await self._leave_home(feed)
 
-    async def _leave_home(self, stream: PaneStream) -> None:
-        output = self._homes.pop(stream.pane, None)
+    async def _unpipe(self, pane: PaneId) -> None:
+        """Take our pipe out of a pane that lives on; its `cat` would linger there until the next output."""
+        with suppress(MuxpilotError):  # the pane, or tmux, has gone
+            await self._connection.run(("pipe-pane", "-t", pane), timeout_s=_TIDY_S)
+
+    async def _leave_home(self, feed: _Feed) -> None:
+        output, feed.home = feed.home, None
         if output is None:
             return
-        output.remove(stream)
+        output.remove(feed.stream)
         if not output.is_used:
-            self._outputs.pop(output.session, None)
+            if self._outputs.get(output.session) is output:
+                del self._outputs[output.session]
             await output.close()
 
     def _told(self, event: Notice | Output) -> None:
-        if isinstance(event, Notice) and event.name == "subscription-changed":
+        if not isinstance(event, Notice):
+            return
+        if event.name == "subscription-changed":
             dead = set(event.rest.rpartition(" : ")[2].split())
-            for stream in [stream for pane, stream in self._streams.items() if pane in dead]:
-                self._unsettled(stream)
-
-    def _pipe_ended(self, source: PipeSource) -> None:
-        self._pipes.pop(source.pane, None)
-        self._spawn(self._after_pipe(source.stream, source.status))
+            self._doubt(*(feed for pane, feed in self._feeds.items() if pane in dead))
+        elif event.name == "closed":
+            # To ask for them connects again; without that, nobody would tell of the next death.
+            self._doubt(*self._feeds.values())
 
     def _unsettled(self, stream: PaneStream) -> None:
-        self._spawn(self._resettle(stream))
+        self._doubt(*(feed for feed in self._feeds.values() if feed.stream is stream))
+
+    def _doubt(self, *feeds: _Feed) -> None:
+        for feed in feeds:
+            if feed.stream.ended is None and not feed.is_doubted:
+                feed.is_doubted = True
+                self._spawn(self._resettle(feed))
+
+    def _pipe_ended(self, feed: _Feed, source: PipeSource) -> None:
+        feed.pipe = None
+        self._spawn(self._after_pipe(feed, source.status))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _after_pipe(self, stream: PaneStream, status: int | None) -> None:
+    async def _after_pipe(self, feed: _Feed, status: int | None) -> None:
         """The pipe's end is the pane's, unless somebody put another pipe in its place."""
-        pane = await self._find(stream.pane)
-        if pane is not None and not pane.is_dead and stream.ended is None and status is None:
-            stream.gap("somebody replaced the pane's pipe")
-            await self._reattach(stream)
-            return
-        await self._finish(stream, pane, status)
+        async with self._opening:
+            try:
+                pane = await self._find(feed)
+            except MuxpilotError as error:
+                await self._give_up(feed, status, error)
+                return
+            if pane is None or pane.is_dead or status is not None:
+                await self._finish(feed, pane, status)
+            elif feed.stream.ended is None:
+                feed.stream.gap("somebody replaced the pane's pipe")
+                await self._reconnect(feed)
 
-    async def _resettle(self, stream: PaneStream) -> None:
+    async def _resettle(self, feed: _Feed) -> None:
         """The pane may have gone, died or moved: find it, and go on where it is now."""
         async with self._opening:
-            pane = await self._find(stream.pane)
-            home = self._homes.get(stream.pane)
-            if pane is None or pane.is_dead:
-                await self._finish(stream, pane, None)
-            elif home is not None and not (home.session == pane.session_id and home.is_connected):
-                stream.gap("the pane moved, or the connection to its session was lost")
-                await self._reattach(stream)
-
-    async def _reattach(self, stream: PaneStream) -> None:
-        try:
-            await self._leave_home(stream)
-            await self._attach(stream)
-        except MuxpilotError as error:
-            stream.finish(None, str(error))
-
-    async def _finish(self, stream: PaneStream, pane: Pane | None, status: int | None) -> None:
-        if stream.ended is not None:
-            return
-        await self._leave_home(stream)
-        if pane is None and self._streams.get(stream.pane) is stream:
-            await self._drop(stream)
-        if status is None and pane is not None:
-            status = pane.exit_code
-        stream.finish(status, "the program has ended" if pane is not None else "the pane is gone")
-
-    async def _find(self, pane: PaneId) -> Pane | None:
-        try:
-            return await self._panes.get(pane)
-        except MuxpilotError:
-            return None
-
-    async def _unpipe(self) -> None:
-        """Take our pipes out of panes that live on; a `cat` with no reader would linger there."""
-        for pane, source in list(self._pipes.items()):
-            source.close()
+            feed.is_doubted = False
+            if feed.stream.ended is not None:
+                return
             try:
-                await self._connection.run(("pipe-pane", "-t", pane))
-            except MuxpilotError:
-                continue  # the pane, or tmux, has gone
-        self._pipes.clear()
+                await self._settle(feed, await self._find(feed))
+            except MuxpilotError as error:
+                if not feed.is_alive:
+                    await self._give_up(feed, None, error)
+
+    async def _settle(self, feed: _Feed, pane: Pane | None) -> None:
+        if feed.pipe is not None:
+            if pane is not None and pane.is_dead:
+                await self._run_dry(feed, feed.pipe)
+                await self._finish(feed, pane, feed.pipe.status)
+        elif pane is None or pane.is_dead:
+            await self._finish(feed, pane, None)
+        elif not await self._is_at_home(feed, pane):
+            feed.stream.gap("the pane moved, or the connection to its session was lost")
+            await self._reconnect(feed)
+
+    async def _run_dry(self, feed: _Feed, pipe: PipeSource) -> None:
+        """tmux does not end the pipe of a dead pane that stays, though all it had is on its way to us."""
+        end = -1
+        while pipe.status is None and end != feed.stream.end:
+            end = feed.stream.end
+            await asyncio.sleep(_SILENCE_S)
+
+    async def _is_at_home(self, feed: _Feed, pane: Pane) -> bool:
+        """Its window may be linked into several sessions; the one we are with is as good as any."""
+        if feed.home is None or not feed.home.is_connected:
+            return False
+        if feed.home.session == pane.session_id:
+            return True
+        try:
+            return any(row.id == pane.id for row in await self._panes.list(feed.home.session))
+        except NotFound:
+            return False
+
+    async def _reconnect(self, feed: _Feed) -> None:
+        try:
+            await self._leave_home(feed)
+            await self._connect(feed)
+        except MuxpilotError as error:
+            await self._give_up(feed, None, error)
+
+    async def _give_up(self, feed: _Feed, status: int | None, error: MuxpilotError) -> None:
+        await self._drop(feed)
+        feed.stream.finish(status, error.what)
+
+    async def _finish(self, feed: _Feed, pane: Pane | None, status: int | None) -> None:
+        if feed.home is not None:
+            with suppress(MuxpilotError):
+                await feed.home.catch_up(_TIDY_S)
+        await self._leave_home(feed)
+        if pane is None:
+            await self._drop(feed)
+        elif status is None:
+            status = pane.exit_code
+        feed.stream.finish(status, "the program has ended" if pane is not None else "the pane is gone")
+
+    async def _find(self, feed: _Feed) -> Pane | None:
+        try:
+            pane = await self._panes.get(feed.stream.pane)
+        except NotFound:
+            return None
+        return pane if feed.server_pid in (None, pane.server_pid) else None

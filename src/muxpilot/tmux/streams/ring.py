@@ -10,6 +10,7 @@ class Ring:
         self._limit = limit
         self._data = bytearray()
         self.start = 0
+        self.newlines_dropped = 0
 
     @property
     def end(self) -> int:
@@ -19,8 +20,22 @@ class Ring:
         self._data += data
         if len(self._data) > 2 * self._limit:
             surplus = len(self._data) - self._limit
+            self.newlines_dropped += self._data.count(b"\n", 0, surplus)
             del self._data[:surplus]
             self.start += surplus
+
+    def newlines_before(self, offset: int) -> int:
+        """How many lines had ended before this offset, since the very first byte."""
+        return self.newlines_dropped + self._data.count(b"\n", 0, max(offset - self.start, 0))
+
+    def find_newline(self, offset: int) -> int:
+        """The offset behind the next newline, or the end."""
+        found = self._data.find(b"\n", max(offset - self.start, 0))
+        return self.end if found < 0 else self.start + found + 1
+
+    def find_newline_before(self, offset: int) -> int:
+        """The offset behind the last newline before this one, or the start."""
+        return self.start + self._data.rfind(b"\n", 0, max(offset - self.start, 0)) + 1
 
     def read(self, offset: int, size: int) -> bytes:
         begin = max(offset - self.start, 0)

@@ -63,6 +63,20 @@ class PaneStream:
     def end(self) -> int:
         return self._ring.end
 
+    def read(self, start: int, end: int) -> bytes:
+        """What is still there of these bytes."""
+        return self._ring.read(max(start, self.start), end - max(start, self.start))
+
+    def line_number(self, offset: int) -> int:
+        """How many lines had ended before this offset; one that is gone counts as the oldest there is."""
+        return self._ring.newlines_before(offset)
+
+    def line_start(self, offset: int) -> int:
+        return self._ring.find_newline_before(offset)
+
+    def next_line(self, offset: int) -> int:
+        return self._ring.find_newline(offset)
+
     def feed(self, data: bytes) -> None:
         self._ring.append(data)
         self._wake()
@@ -89,7 +103,8 @@ class PaneStream:
             if isinstance(event, End):
                 return
             told += event in self._gaps[told : told + 1]
-            cursor = event.offset + (len(event.data) if isinstance(event, Data) else 0)
+            # Not back to a gap that is older than the memory: what lies between was told as lost.
+            cursor = max(cursor, event.offset + (len(event.data) if isinstance(event, Data) else 0))
 
     def _after(self, cursor: int, told: int) -> Event | None:
         """The next thing for a follower who has read up to `cursor` and was told of `told` gaps."""

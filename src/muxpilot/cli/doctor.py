@@ -1,0 +1,77 @@
+"""`muxpilot doctor`: is everything in place, and what to do where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from muxpilot import __version__
+from muxpilot.config import Settings
+from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.servers import Servers
+from muxpilot.tmux import version
+
+SHELLS = ("bash", "zsh", "fish", "dash", "busybox", "ksh", "mksh")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: good, or bad with what to do."""
+
+    is_good: bool
+    words: str
+
+
+def run(settings: Settings, arguments: Namespace) -> int:
+    findings = [*_machine(), asyncio.run(_server(settings)), *_detection()]
+    for finding in findings:
+        print(f"{'ok  ' if finding.is_good else 'FAIL'}  {finding.words}")
+    return 0 if all(finding.is_good for finding in findings) else 1
+
+
+def _machine() -> Iterator[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(is_good=True, words=f"muxpilot {__version__} on Python {python}")
+    try:
+        yield Finding(is_good=True, words=f"{version.installed()} at {shutil.which('tmux')}")
+    except MuxpilotError as error:
+        yield Finding(is_good=False, words=str(error))
+    encoding = locale.getpreferredencoding(do_setlocale=False)
+    yield Finding(is_good=True, words=f"locale encoding {encoding}; tmux is always asked for UTF-8")
+
+
+async def _server(settings: Settings) -> Finding:
+    servers = Servers(settings.socket)
+    tmux = servers.default
+    try:
+        async with asyncio.timeout(5):
+            count = len(await tmux.sessions.list())
+        return Finding(is_good=True, words=f"tmux server on {tmux.socket}: {count} sessions")
+    except NoServer:
+        return Finding(is_good=True, words=f"no tmux server on {tmux.socket}; the first session starts one")
+    except MuxpilotError as error:
+        return Finding(is_good=False, words=f"tmux server on {tmux.socket}: {error}")
+    except TimeoutError:
+        return Finding(
+            is_good=False,
+            words=f"tmux server on {tmux.socket} does not answer. Is it stopped? Try kill -CONT.",
+        )
+    finally:
+        await servers.close()
+
+
+def _detection() -> Iterator[Finding]:
+    shells = [name for name in SHELLS if shutil.which(name)]
+    yield Finding(is_good=True, words=f"shells on this machine: {', '.join(shells)}")
+    if Path("/proc/self/syscall").exists():
+        yield Finding(is_good=True, words="what programs wait for can be read from /proc")
+    else:
+        yield Finding(
+            is_good=True, words="no /proc here: what programs wait for is judged by the terminal alone"
+        )

@@ -1,0 +1,101 @@
+"""`muxpilot install CLIENT`: enter ourselves into a client's configuration, and touch nothing else in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muxpilot.config import Settings
+from muxpilot.errors import BadInput
+from muxpilot.toolkit.spec import Scope
+
+NAME = "muxpilot"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Where a client keeps its servers: the file, the key in it, and how an entry looks."""
+
+    path: Callable[[], Path]
+    key: str
+    entry: Callable[[list[str]], dict[str, Any]]
+
+
+def _stdio(command: list[str]) -> dict[str, Any]:
+    return {"command": command[0], "args": command[1:]}
+
+
+CLIENTS = {
+    "claude": Client(lambda: Path(".mcp.json"), "mcpServers", lambda c: {"type": "stdio", **_stdio(c)}),
+    "codex": Client(lambda: _codex_home() / "config.toml", "mcp_servers", _stdio),
+    "cursor": Client(lambda: Path(".cursor/mcp.json"), "mcpServers", _stdio),
+    "vscode": Client(lambda: Path(".vscode/mcp.json"), "servers", lambda c: {"type": "stdio", **_stdio(c)}),
+    "opencode": Client(
+        lambda: Path("opencode.json"), "mcp", lambda c: {"type": "local", "command": c, "enabled": True}
+    ),
+}
+
+
+def run(settings: Settings, arguments: Namespace) -> int:
+    client = CLIENTS[arguments.client]
+    path, entry = client.path(), client.entry(_command(settings))
+    write = _toml if path.suffix == ".toml" else _json
+    text = write(path, client.key, entry)
+    if arguments.only_print:
+        print(f"# {path}\n{text}", end="")
+        return 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, text)
+    print(f"muxpilot is entered in {path}. Start {arguments.client} anew to use it.")
+    return 0
+
+
+def _command(settings: Settings) -> list[str]:
+    """As short as it will be found again: by name where that is on the PATH."""
+    start = [NAME] if shutil.which(NAME) else [sys.executable, "-m", NAME]
+    scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
+    socket = ["--socket", settings.socket] if settings.socket else []
+    return [*start, *scope, *socket]
+
+
+def _codex_home() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+
+
+def _json(path: Path, key: str, entry: dict[str, Any]) -> str:
+    try:
+        content = json.loads(path.read_text() or "{}") if path.exists() else {}
+    except ValueError as error:
+        raise BadInput(f"{path} is not JSON: {error}.", "Mend it first; nothing was written.") from None
+    if not isinstance(content, dict) or not isinstance(content.setdefault(key, {}), dict):
+        raise BadInput(f"{path} has no object {key!r}.", "Mend it first; nothing was written.")
+    content[key][NAME] = entry
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _toml(path: Path, key: str, entry: dict[str, Any]) -> str:
+    """What is there stays as it is, comments included; ours is added at the end."""
+    text = path.read_text() if path.exists() else ""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is not TOML: {error}.", "Mend it first; nothing was written.") from None
+    if NAME in content.get(key, {}):
+        raise BadInput(f"{path} has [{key}.{NAME}] already.", "Remove it first to enter it anew.")
+    lines = [f"[{key}.{NAME}]", *(f"{name} = {json.dumps(value)}" for name, value in entry.items())]
+    return text + ("\n" if text.strip() else "") + "\n".join(lines) + "\n"
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(text)
+    fresh.replace(path)

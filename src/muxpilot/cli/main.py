@@ -1,0 +1,75 @@
+"""`muxpilot` and `tmux-mcp`: arguments only. What a command does is in its own file, loaded when asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from muxpilot import __version__
+from muxpilot.config import SHELL_TYPES, settings
+from muxpilot.errors import MuxpilotError
+from muxpilot.toolkit.spec import Scope
+
+CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
+
+_DESCRIPTION = "The tmux server for AI agents. Without a command it serves MCP on stdin and stdout."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        chosen = settings(
+            os.environ, scope=arguments.scope, socket=arguments.socket, shell_type=arguments.shell_type
+        )
+        command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
+        code: int = command.run(chosen, arguments)
+    except MuxpilotError as error:
+        print(f"muxpilot: {error}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="muxpilot", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"muxpilot {__version__}")
+    _common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _command(commands, "doctor", "say whether everything is in place, and what to do where it is not")
+    listing = _command(commands, "tools", "list the tools of a scope")
+    listing.add_argument("--json", action="store_true", help="as an MCP client gets them")
+    call = _command(commands, "call", "call one tool and print its answer")
+    call.add_argument("tool", metavar="TOOL")
+    call.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
+    install = _command(commands, "install", "enter muxpilot into an MCP client's configuration")
+    install.add_argument("client", choices=CLIENTS)
+    install.add_argument(
+        "--print", action="store_true", dest="only_print", help="only show what would be written"
+    )
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
+    """Flags that stand before a command or after it; after it, one that is not given changes nothing."""
+    missing = None if is_main else argparse.SUPPRESS
+    scopes = ", ".join(scope.value for scope in Scope)
+    parser.add_argument(
+        "--scope", default=missing, help=f"which tools are offered: {scopes} (TMUX_MCP_SCOPE)"
+    )
+    parser.add_argument("--socket", default=missing, metavar="PATH", help="the tmux server (TMUX_MCP_SOCKET)")
+    parser.add_argument(
+        "--shell-type",
+        default=missing,
+        choices=SHELL_TYPES,
+        help="a hint for panes whose shell is not detected",
+    )
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, words: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=words, description=words)
+    _common(parser, is_main=False)
+    return parser

@@ -1,0 +1,1 @@
+"""The MCP face; the only importer of the SDK."""

@@ -1,0 +1,208 @@
+"""The application as an MCP server: handlers that translate, and nothing else."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import secrets
+from contextlib import ExitStack
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from muxpilot import __version__
+from muxpilot.app import App
+from muxpilot.dispatch import UnknownTool
+from muxpilot.errors import BadInput, MuxpilotError
+from muxpilot.instructions import INSTRUCTIONS
+from muxpilot.prompts import PROMPTS
+from muxpilot.resources import ROWS, ResourceFailed, Stop
+from muxpilot.toolkit.answers import Answer
+from muxpilot.toolkit.context import Caller
+from muxpilot.toolkit.spec import Tool
+
+RESOURCE_NOT_FOUND = -32002
+
+Ctx = ServerRequestContext[Any]
+
+log = logging.getLogger("muxpilot")
+
+
+class Face(Server[Any]):
+    """One MCP server for one application."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._subscribed: dict[str, Stop] = {}
+        self._tells_of_list = False
+        super().__init__(
+            "muxpilot",
+            version=__version__,
+            title="muxpilot",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+        # In place of telemetry that nobody here collects.
+        self.middleware[:] = [_border]
+
+    def get_capabilities(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
+    ) -> types.ServerCapabilities:
+        return super().get_capabilities(NotificationOptions(resources_changed=True), *args, **kwargs)
+
+    @functools.cached_property
+    def _tools(self) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_listed(tool) for tool in self._app.dispatch.offered])
+
+    async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
+        return self._tools
+
+    async def _call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = Caller(ctx.session.report_progress)
+        return _result(await self._app.dispatch.call(params.name, params.arguments or {}, caller))
+
+    async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
+        if not self._tells_of_list:
+            # From its first listing on, a client is told when the list is no longer true.
+            self._tells_of_list = True
+            await self._app.resources.follow_list(ctx.session.send_resource_list_changed)
+        entries = await self._app.resources.list()
+        rows = [types.Resource(uri=row.uri, name=row.name, mime_type=row.mime) for row in entries]
+        return types.ListResourcesResult(resources=rows)
+
+    async def _list_templates(self, ctx: Ctx, params: object) -> types.ListResourceTemplatesResult:
+        rows = [
+            types.ResourceTemplate(uri_template=row.template, name=row.title, mime_type=row.mime)
+            for row in ROWS
+            if "{" in row.template
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=rows)
+
+    async def _read_resource(
+        self, ctx: Ctx, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        mime, text = await self._app.resources.read(uri)
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)]
+        )
+
+    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        uri = str(params.uri)
+        stop = await self._app.resources.follow(
+            uri, functools.partial(ctx.session.send_resource_updated, uri)
+        )
+        self._subscribed.pop(uri, _nothing)()
+        self._subscribed[uri] = stop
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._subscribed.pop(str(params.uri), _nothing)()
+        return types.EmptyResult()
+
+    async def _listen(
+        self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """The modern way to subscribe: one stream, with a bus of its own, so that it is told everything once.
+
+        What cannot be followed is left out of what we acknowledge."""
+        bus, wanted = InMemorySubscriptionBus(), params.notifications
+        with ExitStack() as stack:
+            uris = []
+            for uri in dict.fromkeys(wanted.resource_subscriptions or ()):
+                tell = functools.partial(bus.publish, ResourceUpdated(uri=uri))
+                try:
+                    stack.callback(await self._app.resources.follow(uri, tell))
+                except ResourceFailed:
+                    continue
+                uris.append(uri)
+            if wanted.resources_list_changed:
+                tell = functools.partial(bus.publish, ResourcesListChanged())
+                stack.callback(await self._app.resources.follow_list(tell))
+            honoured = types.SubscriptionFilter(
+                resource_subscriptions=uris, resources_list_changed=wanted.resources_list_changed
+            )
+            return await ListenHandler(bus)(ctx, params.model_copy(update={"notifications": honoured}))
+
+    async def _list_prompts(self, ctx: Ctx, params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[_prompt(name) for name in PROMPTS])
+
+    async def _get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        prompt = PROMPTS.get(params.name)
+        if prompt is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
+        text = prompt.filled(params.arguments or {})
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
+
+
+async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
+    """Where our errors become the protocol's. The SDK would send the text of any other along."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except UnknownTool as unknown:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {str(unknown)[:100]}") from None
+    except ResourceFailed as failed:
+        code = RESOURCE_NOT_FOUND if failed.is_missing else types.INTERNAL_ERROR
+        raise MCPError(code, str(failed)) from None
+    except BadInput as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from None
+    except MuxpilotError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+    except Exception:  # a mistake of ours: the client gets a number, the log the rest
+        number = secrets.token_hex(4)
+        log.exception("incident %s in %s", number, ctx.method)
+        words = f"A fault of muxpilot (incident {number}). Its log on stderr tells more."
+        raise MCPError(types.INTERNAL_ERROR, words) from None
+
+
+def _nothing() -> None:
+    """Stops what was never begun."""
+
+
+def _listed(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations.model_validate(tool.effect.hints),
+    )
+
+
+def _result(answer: Answer) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=answer.text)],
+        structured_content=answer.structured,
+        is_error=answer.is_error,
+    )
+
+
+def _prompt(name: str) -> types.Prompt:
+    prompt = PROMPTS[name]
+    arguments = [
+        types.PromptArgument(name=row.name, description=row.description, required=row.is_required)
+        for row in prompt.arguments
+    ]
+    return types.Prompt(name=name, description=prompt.description, arguments=arguments)

@@ -1,0 +1,1 @@
+"""What a tool is: declared once, listed, checked, run and documented from that."""

@@ -1,0 +1,89 @@
+"""Answers: frozen dataclasses become JSON with camelCase names, and a schema that they keep.
+
+A field without a default is always there. One with a default is left out while it has that value.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from muxpilot.toolkit.kinds import Schema
+from muxpilot.toolkit.names import camel
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back to the client: a text, and the same as data where the tool has an output schema.
+
+    `error` is the stable code of what failed.
+    """
+
+    text: str
+    structured: dict[str, Any] | None = None
+    error: str | None = None
+
+    @property
+    def is_error(self) -> bool:
+        return self.error is not None
+
+
+def shaped(value: Any) -> Answer:
+    if isinstance(value, str):
+        return Answer(value)
+    data = wire(value)
+    return Answer(json.dumps(data, ensure_ascii=False, separators=(",", ":")), data)
+
+
+def wire(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {camel(field.name): wire(item) for field, item in pairs if not _is_left_out(field, item)}
+    if isinstance(value, list | tuple):
+        return [wire(item) for item in value]
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(value: str) -> str:
+    """A path or name may hold bytes that are no text; JSON has no room for them."""
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _is_left_out(field: Field[Any], item: Any) -> bool:
+    return field.default is not MISSING and item == field.default
+
+
+def output_schema(answer: Any) -> Schema | None:
+    """The schema of a tool's return type; a body of text has none."""
+    return None if answer is str else _schema(answer)
+
+
+_SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _schema(annotation: Any) -> Schema:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if is_dataclass(annotation):
+        return _object(annotation)
+    if origin in (list, tuple):
+        return {"type": "array", "items": _schema(args[0])}
+    if origin in (Union, types.UnionType):
+        inner = [_schema(arg) for arg in args]
+        if all(set(schema) == {"type"} for schema in inner):
+            return {"type": [schema["type"] for schema in inner]}
+        return {"anyOf": inner}
+    if origin is Literal:
+        return {"type": "string"}
+    if isinstance(annotation, type) and issubclass(annotation, str):
+        return {"type": "string"}
+    return {"type": _SIMPLE[annotation]}
+
+
+def _object(annotation: Any) -> Schema:
+    hints = get_type_hints(annotation)
+    schema: Schema = {"type": "object", "properties": {}}
+    for field in fields(annotation):
+        schema["properties"][camel(field.name)] = _schema(hints[field.name])
+    return schema

@@ -1,0 +1,103 @@
+"""From a function's signature to what a client sees, and from what a client sends to what it gets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from muxpilot.errors import BadInput
+from muxpilot.toolkit.kinds import Kind, Schema, Wrong, kind_of
+from muxpilot.toolkit.names import camel
+
+REQUIRED = inspect.Parameter.empty
+
+# Told once for each kind of target instead of at every tool.
+_TARGET_WORDS = {
+    "session": "Session id ($1) or exact name",
+    "window": "Window id (@2) or session:window",
+    "pane": "Pane id (%3) or session:window.pane",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    name: str
+    wire: str
+    kind: Kind
+    description: str
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is REQUIRED
+
+    def schema(self) -> Schema:
+        schema = {**self.kind.schema, "description": self.description}
+        if not self.is_required and self.default is not None:
+            schema["default"] = self.default
+        return schema
+
+
+def arguments_of(function: Callable[..., Any]) -> tuple[Argument, ...]:
+    """Every parameter after the context, in order."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return tuple(_argument(parameter, hints[parameter.name]) for parameter in parameters)
+
+
+def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
+    kind = kind_of(hint)
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    words = next((extra for extra in extras if isinstance(extra, str)), None)
+    if words is None and kind.target is not None:
+        words = _TARGET_WORDS[kind.target.noun]
+    if words is None:
+        raise TypeError(f"the argument {parameter.name} has no description")
+    return Argument(parameter.name, camel(parameter.name), kind, words, parameter.default)
+
+
+def input_schema(arguments: tuple[Argument, ...]) -> Schema:
+    required = [argument.wire for argument in arguments if argument.is_required]
+    schema: Schema = {"type": "object", "properties": {row.wire: row.schema() for row in arguments}}
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    return schema
+
+
+def checked(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by their Python names; snake_case spellings are taken, unknown ones are refused."""
+    given = _by_name(arguments, raw)
+    values: dict[str, Any] = {}
+    for argument in arguments:
+        if argument.name in given:
+            values[argument.name] = _value(argument, given[argument.name])
+        elif argument.is_required:
+            raise BadInput(f"The argument {argument.wire!r} is missing.", f"It is: {argument.description}.")
+        else:
+            values[argument.name] = argument.default
+    return values
+
+
+def _by_name(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> dict[str, Any]:
+    names = {spelling: row for row in arguments for spelling in (row.wire, row.name)}
+    given: dict[str, Any] = {}
+    for spelling, value in raw.items():
+        argument = names.get(spelling)
+        if argument is None:
+            known = ", ".join(row.wire for row in arguments) or "none"
+            raise BadInput(f"There is no argument {spelling[:40]!r}.", f"The arguments are: {known}.")
+        if argument.name in given:
+            raise BadInput(f"The argument {argument.wire!r} is given twice.", "Use one spelling.")
+        if value is not None or argument.is_required:
+            given[argument.name] = value
+    return given
+
+
+def _value(argument: Argument, value: Any) -> Any:
+    try:
+        return argument.kind.check(value)
+    except Wrong as wrong:
+        raise BadInput(f"The argument {argument.wire!r} must be {wrong}.") from None

@@ -1,0 +1,35 @@
+"""What a tool has to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+from muxpilot.reading.journals import Journals
+from muxpilot.servers import Servers
+from muxpilot.tmux import PaneId, Tmux
+
+Progress = Callable[[float, float | None, str], Awaitable[None]]
+
+
+async def unheard(progress: float, total: float | None, message: str) -> None:
+    """Progress for a caller who did not ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: how to tell it of progress."""
+
+    progress: Progress = unheard
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One call's surroundings; `tmux` is the server that the call's `socket` names."""
+
+    tmux: Tmux
+    servers: Servers
+    journals: Journals
+    exclusive: Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
+    caller: Caller = field(default_factory=Caller)

@@ -1,0 +1,107 @@
+"""A tool is declared in one place: its function. Everything else follows from that."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, get_type_hints
+
+from muxpilot.toolkit.answers import output_schema
+from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema
+from muxpilot.toolkit.kinds import Schema, kind_of
+from muxpilot.toolkit.names import kebab
+
+DEADLINE_S = 30.0
+
+
+class Effect(Enum):
+    """What a call does to the world, as far as a client should ask before it."""
+
+    READ = "read"
+    CREATE = "create"
+    CHANGE = "change"
+    TYPE = "type"
+    DESTROY = "destroy"
+
+    @property
+    def hints(self) -> dict[str, bool]:
+        if self is Effect.READ:
+            return {"readOnlyHint": True}
+        return {"destructiveHint": self in (Effect.TYPE, Effect.DESTROY)}
+
+
+class Scope(Enum):
+    """Which set of tools a client is offered."""
+
+    AGENTIC = "agentic"
+    PRIMITIVES = "primitives"
+    ALL = "all"
+
+
+PRIMITIVE = frozenset({Scope.PRIMITIVES, Scope.ALL})
+STARRED = PRIMITIVE | {Scope.AGENTIC}
+INTERNAL: frozenset[Scope] = frozenset()
+
+SOCKET = Argument(
+    "socket",
+    "socket",
+    kind_of(str),
+    "tmux socket path, if not the default",
+    None,
+)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool; `group` is where policy finds it, `description` is its function's docstring."""
+
+    name: str
+    description: str
+    effect: Effect
+    scopes: frozenset[Scope]
+    group: str
+    run: Callable[..., Awaitable[Any]]
+    deadline_s: float
+    takes_socket: bool
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        return arguments_of(self.run) + ((SOCKET,) if self.takes_socket else ())
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        return input_schema(self.arguments)
+
+    @cached_property
+    def output_schema(self) -> Schema | None:
+        return output_schema(get_type_hints(self.run)["return"])
+
+
+def tool(
+    effect: Effect,
+    scopes: frozenset[Scope],
+    group: str,
+    *,
+    name: str | None = None,
+    deadline_s: float = DEADLINE_S,
+    takes_socket: bool = True,
+) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
+    """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
+
+    def declare(function: Callable[..., Awaitable[Any]]) -> Tool:
+        words = inspect.cleandoc(function.__doc__ or "")
+        return Tool(
+            name=name or kebab(function.__name__),
+            description=words.replace("\n", " ").replace("  ", "\n"),
+            effect=effect,
+            scopes=scopes,
+            group=group,
+            run=function,
+            deadline_s=deadline_s,
+            takes_socket=takes_socket,
+        )
+
+    return declare

@@ -1,0 +1,16 @@
+"""All tools, in the order in which they are listed and documented."""
+
+from __future__ import annotations
+
+from muxpilot.toolkit.spec import Tool
+from muxpilot.tools import clients, info, input, panes, reading, sessions, windows
+
+TOOLS: tuple[Tool, ...] = (
+    *sessions.TOOLS,
+    *windows.TOOLS,
+    *panes.TOOLS,
+    *clients.TOOLS,
+    *reading.TOOLS,
+    *input.TOOLS,
+    *info.TOOLS,
+)

@@ -1,0 +1,187 @@
+"""Typing into panes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from muxpilot.errors import BadInput
+from muxpilot.tmux import PaneId
+from muxpilot.tmux.keys import is_key, parse
+from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
+from muxpilot.tools.panes import PaneDone
+
+_LONGEST_TYPING_S = DEADLINE_S * 0.8
+
+# They edit the line that a person, or a filter, believes to have seen.
+_REFUSED_BYTES = {
+    0x08: "send-backspace",
+    0x15: "send-keys C-u",
+    0x17: "send-keys C-w",
+    0x7F: "send-backspace",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSent:
+    pane_id: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BytesSent:
+    pane_id: str
+    bytes: int
+
+
+@tool(Effect.TYPE, STARRED, "interactive")
+async def send_keys(
+    ctx: Context,
+    pane_id: PaneId,
+    keys: Annotated[str, "Text, or key names if literal is false: C-c, Up, Escape : w q Enter"],
+    literal: Annotated[bool, "Type the exact text"] = True,  # noqa: FBT002
+    enter: Annotated[bool, "Press Enter after it, each time"] = False,  # noqa: FBT002
+    repeat: Annotated[int, "Times", Between(1, 1000)] = 1,
+    delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
+) -> KeysSent:
+    """Type into a pane: text, or keys by name.
+
+    To run a shell command and get its output, use execute-command; for many lines, paste-text."""
+    send = ctx.tmux.input.type if literal else ctx.tmux.input.press
+    async with ctx.exclusive(ctx.tmux, pane_id):
+        if delay_ms:
+            steps = _in_time(keys if literal else parse(keys), repeat, delay_ms)
+            await _slowly(ctx, pane_id, send, steps, enter=enter, repeat=repeat, pause_s=delay_ms / 1000)
+        elif enter:
+            for _ in range(repeat):  # each has its Enter
+                await send(pane_id, keys, enter=True)
+        else:
+            await send(pane_id, keys, repeat=repeat)
+    if literal and len(keys) > 1 and is_key(keys):
+        return KeysSent(pane_id, f"{keys!r} was typed as text; to press the key, set literal to false.")
+    return KeysSent(pane_id)
+
+
+def _in_time(steps: Sequence[str], repeat: int, delay_ms: int) -> Sequence[str]:
+    """Refuse before it begins what the deadline would cut in the middle."""
+    seconds = len(steps) * repeat * delay_ms / 1000
+    if seconds > _LONGEST_TYPING_S:
+        raise BadInput(
+            f"With this delayMs it takes {seconds:g} s; a call may take {_LONGEST_TYPING_S:g} s.",
+            "Use a smaller delayMs, or send it in parts.",
+        )
+    return steps
+
+
+async def _slowly(
+    ctx: Context,
+    pane: PaneId,
+    send: Callable[[PaneId, str], Awaitable[None]],
+    steps: Sequence[str],
+    *,
+    enter: bool,
+    repeat: int,
+    pause_s: float,
+) -> None:
+    for _ in range(repeat):
+        for step in steps:
+            await send(pane, step)
+            await asyncio.sleep(pause_s)
+        if enter:
+            await ctx.tmux.input.press(pane, "Enter")
+
+
+@tool(Effect.TYPE, STARRED, "interactive")
+async def paste_text(
+    ctx: Context,
+    pane_id: PaneId,
+    content: Annotated[str, "Text of any length"],
+    enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
+) -> BytesSent:
+    """Paste text as one piece, bracketed where the program knows that."""
+    async with ctx.exclusive(ctx.tmux, pane_id):
+        return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter))
+
+
+@tool(Effect.TYPE, PRIMITIVE, "interactive")
+async def send_hex(
+    ctx: Context, pane_id: PaneId, hex: Annotated[str, "Bytes such as: 1b 5b 41"]
+) -> BytesSent:
+    """Send raw bytes, for sequences that have no key name."""
+    data = _bytes(hex)
+    async with ctx.exclusive(ctx.tmux, pane_id):
+        await ctx.tmux.input.send_bytes(pane_id, data)
+    return BytesSent(pane_id, len(data))
+
+
+def _bytes(text: str) -> bytes:
+    tokens = text.split()
+    for token in tokens:
+        if not re.fullmatch("[0-9a-fA-F]{1,2}", token):
+            raise BadInput(
+                f"The argument 'hex' holds {token[:20]!r}.", "Use bytes 00 to ff separated by blanks."
+            )
+        if int(token, 16) in _REFUSED_BYTES:
+            instead = _REFUSED_BYTES[int(token, 16)]
+            raise BadInput(
+                f"The argument 'hex' holds {token.lower()}, which edits the line and is refused.",
+                f"Use {instead} instead.",
+            )
+    if not tokens:
+        raise BadInput("The argument 'hex' holds no byte.", "Use bytes 00 to ff separated by blanks.")
+    return bytes(int(token, 16) for token in tokens)
+
+
+@tool(Effect.CHANGE, STARRED, "display")
+async def write_to_display(
+    ctx: Context,
+    pane_id: PaneId,
+    text: Annotated[str, "What the person shall read"],
+    clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
+) -> PaneDone:
+    """Show text to a person in a pane: never typed, never run, and not in your context again."""
+    async with ctx.exclusive(ctx.tmux, pane_id):
+        await ctx.tmux.input.show(pane_id, text, clear=clear)
+    return PaneDone(pane_id)
+
+
+_ONE_KEY = {
+    "cancel": ("C-c", "Press Ctrl-C: interrupt what runs."),
+    "eof": ("C-d", "Press Ctrl-D: end of input."),
+    "escape": ("Escape", "Press Escape."),
+    "enter": ("Enter", "Press Enter."),
+    "tab": ("Tab", "Press Tab."),
+    "backspace": ("BSpace", "Press Backspace."),
+    "up": ("Up", "Press the up arrow."),
+    "down": ("Down", "Press the down arrow."),
+    "left": ("Left", "Press the left arrow."),
+    "right": ("Right", "Press the right arrow."),
+    "page-up": ("PPage", "Press Page Up."),
+    "page-down": ("NPage", "Press Page Down."),
+    "home": ("Home", "Press Home."),
+    "end": ("End", "Press End."),
+}
+
+
+def _one_key_tool(name: str, key: str, words: str) -> Tool:
+    async def press(ctx: Context, pane_id: PaneId) -> PaneDone:
+        async with ctx.exclusive(ctx.tmux, pane_id):
+            await ctx.tmux.input.press(pane_id, key)
+        return PaneDone(pane_id)
+
+    press.__doc__ = words
+    return tool(Effect.TYPE, PRIMITIVE, "special-keys", name=f"send-{name}")(press)
+
+
+TOOLS = (
+    send_keys,
+    paste_text,
+    send_hex,
+    write_to_display,
+    *(_one_key_tool(name, key, words) for name, (key, words) in _ONE_KEY.items()),
+)

@@ -1,0 +1,211 @@
+"""Panes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from muxpilot.errors import BadInput
+from muxpilot.tmux import Pane, PaneId, Program, SessionId, WindowId
+from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.sessions import Killed
+
+_DIRECTIONS = {"U": "up", "D": "down", "L": "left", "R": "right"}
+
+
+@dataclass(frozen=True, slots=True)
+class PaneRow:
+    id: PaneId
+    index: int
+    title: str
+    active: bool
+    width: int
+    height: int
+    current_command: str
+    current_path: str
+    pid: int
+    dead: bool
+    exit_code: int | None
+    in_mode: bool
+    window_id: WindowId
+    session_id: SessionId
+
+    @classmethod
+    def of(cls, row: Pane) -> PaneRow:
+        return cls(
+            *(row.id, row.index, row.title, row.is_active, row.width, row.height, row.current_command),
+            *(row.current_path, row.pid, row.is_dead, row.exit_code if row.is_dead else None, row.in_mode),
+            *(row.window_id, row.session_id),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaneList:
+    panes: list[PaneRow]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPane:
+    pane_id: str
+    window_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TitledPane:
+    pane_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaneDone:
+    pane_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ZoomedPane:
+    pane_id: str
+    zoomed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SizedPane:
+    pane_id: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedPanes:
+    source_pane_id: str
+    target_pane_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPane:
+    window_id: str
+    window_name: str
+    pane_id: str
+
+
+@tool(Effect.READ, STARRED, "list")
+async def list_panes(
+    ctx: Context, window_id: WindowId | None = None, session_id: SessionId | None = None
+) -> PaneList:
+    """List the panes of a window, of a session, or of all: what runs where, and what has ended how."""
+    if window_id is not None and session_id is not None:
+        raise BadInput("Both windowId and sessionId are given.", "Give one of them, or none.")
+    return PaneList([PaneRow.of(row) for row in await ctx.tmux.panes.list(window_id or session_id)])
+
+
+@tool(Effect.CREATE, STARRED, "split")
+async def split_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    direction: Annotated[
+        Literal["horizontal", "vertical"], "horizontal: side by side; vertical: one above the other"
+    ] = "vertical",
+    size: Annotated[int | None, "Percent for the new pane", Between(1, 99)] = None,
+    command: Annotated[str | None, "Program to run instead of the shell; the pane ends with it"] = None,
+    cwd: Annotated[str | None, "Folder to start in"] = None,
+    env: Annotated[dict[str, str] | None, "Variables for it"] = None,
+) -> PlacedPane:
+    """Split a pane in two; nobody's focus moves."""
+    made = await ctx.tmux.windows.split(
+        pane_id, side_by_side=direction == "horizontal", percent=size, program=Program(command, cwd, env)
+    )
+    return PlacedPane(made.pane_id, made.window_id)
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "rename")
+async def rename_pane(ctx: Context, pane_id: PaneId, title: Annotated[str, "The new title"]) -> TitledPane:
+    """Set a pane's title."""
+    await ctx.tmux.panes.rename(pane_id, title)
+    return TitledPane(pane_id, title)
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def select_pane(ctx: Context, pane_id: PaneId) -> PaneDone:
+    """Make a pane the active one of its window: a person's keys go there."""
+    await ctx.tmux.panes.select(pane_id)
+    return PaneDone(pane_id)
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def zoom_pane(ctx: Context, pane_id: PaneId) -> ZoomedPane:
+    """Let a pane fill its window, or undo that; `zoomed` says which it is now."""
+    return ZoomedPane(pane_id, await ctx.tmux.panes.zoom(pane_id))
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def resize_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    width: Annotated[int | None, "Columns", Between(1, 10000)] = None,
+    height: Annotated[int | None, "Rows", Between(1, 10000)] = None,
+    direction: Annotated[
+        Literal["up", "down", "left", "right", "U", "D", "L", "R"] | None, "Move a border this way instead"
+    ] = None,
+    amount: Annotated[int, "By how many cells", Between(1, 10000)] = 5,
+) -> SizedPane:
+    """Resize a pane; answers the size that it really has now."""
+    way = _DIRECTIONS.get(direction, direction) if direction is not None else None
+    row = await ctx.tmux.panes.resize(pane_id, width=width, height=height, direction=way, amount=amount)
+    return SizedPane(pane_id, row.width, row.height)
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def join_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId) -> PlacedPane:
+    """Move a pane into another pane's window."""
+    return PlacedPane(source_pane_id, await ctx.tmux.panes.join(source_pane_id, target_pane_id))
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def swap_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId) -> SwappedPanes:
+    """Let two panes change places."""
+    await ctx.tmux.panes.swap(source_pane_id, target_pane_id)
+    return SwappedPanes(source_pane_id, target_pane_id)
+
+
+@tool(Effect.CHANGE, PRIMITIVE, "move")
+async def break_pane(
+    ctx: Context, pane_id: PaneId, name: Annotated[str | None, "Name of the new window"] = None
+) -> BrokenPane:
+    """Give a pane a window of its own, in the background."""
+    window, window_name = await ctx.tmux.panes.break_out(pane_id, name=name)
+    return BrokenPane(window, window_name, pane_id)
+
+
+@tool(Effect.DESTROY, STARRED, "kill")
+async def kill_pane(ctx: Context, pane_id: PaneId) -> Killed:
+    """Kill a pane and what runs in it."""
+    await ctx.tmux.panes.kill(pane_id)
+    return Killed(pane_id)
+
+
+@tool(Effect.DESTROY, PRIMITIVE, "create")
+async def respawn_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    command: Annotated[str | None, "Program to run instead of the shell"] = None,
+    kill: Annotated[bool, "End what runs there first"] = False,  # noqa: FBT002 - an argument by name
+) -> PaneDone:
+    """Run a program in a pane whose own has ended."""
+    await ctx.tmux.windows.respawn(pane_id, command=command, kill=kill)
+    return PaneDone(pane_id)
+
+
+TOOLS = (
+    list_panes,
+    split_pane,
+    rename_pane,
+    select_pane,
+    zoom_pane,
+    resize_pane,
+    join_pane,
+    swap_pane,
+    break_pane,
+    kill_pane,
+    respawn_pane,
+)

@@ -1,0 +1,133 @@
+"""Reading what panes show."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from muxpilot.errors import BadInput
+from muxpilot.patterns import matcher
+from muxpilot.tmux import PaneId, SessionId
+from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+
+_EVERYTHING = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewText:
+    pane_id: str
+    text: str
+    cursor: str
+    new_lines: int
+    missed_lines: int
+    truncated: bool
+    alternate_screen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    pane_id: str
+    line: int
+    text: str
+    before: list[str]
+    after: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    matches: list[Match]
+    truncated: bool
+
+
+@tool(Effect.READ, STARRED, "capture")
+async def capture_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    lines: Annotated[int, "At most this many, the last ones", Between(1, 1000000)] = 200,
+    colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
+    start: Annotated[int | str | None, "First line: 0 is the screen's top, -5 above it, - the oldest"] = None,
+    end: Annotated[int | str | None, "Last line, likewise"] = None,
+    join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
+) -> str:
+    """Look once at what a pane shows now. To read on from where you were, use read-pane."""
+    if start is None and end is None:
+        rows = await ctx.tmux.capture.last(pane_id, lines, colors=colors, join=join)
+    else:
+        first, last = _line("start", start), _line("end", end)
+        rows = await ctx.tmux.capture.between(pane_id, first, last, colors=colors, join=join)
+    return "\n".join(rows)
+
+
+def _line(argument: str, number: int | str | None) -> int | str | None:
+    if number is not None and not re.fullmatch("-|-?[0-9]{1,9}", str(number)):
+        raise BadInput(
+            f"The argument {argument!r} must be a line number, not {str(number)[:20]!r}.",
+            "Use 0 for the top of the screen, -5 for five above it, or - for all that way.",
+        )
+    return number
+
+
+@tool(Effect.READ, STARRED, "capture")
+async def read_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    since: Annotated[str | None, "The cursor of an earlier answer; without it, the last lines"] = None,
+    max_lines: Annotated[int, "At most this many, the last ones", Between(1, 100000)] = 200,
+    grep: Annotated[str | None, "Only lines that match this regex (RE2)"] = None,
+) -> NewText:
+    """Read only what a pane printed since the cursor: cheap to call again and again.
+
+    `missedLines` are gone for good; `truncated` means that there was more than maxLines."""
+    fits = matcher(grep, "regex", "grep") if grep is not None else None
+    look_back = max_lines if fits is None else _EVERYTHING
+    reading = await ctx.journals.read(ctx.tmux, pane_id, since, look_back)
+    wanted = [line for line in reading.lines if fits is None or fits(line)]
+    kept = wanted[-max_lines:]
+    return NewText(
+        pane_id,
+        "\n".join(kept),
+        reading.cursor,
+        len(reading.lines),
+        reading.missed,
+        reading.has_more or len(kept) < len(wanted),
+        reading.is_alternate,
+    )
+
+
+@tool(Effect.READ, PRIMITIVE, "capture")
+async def search_panes(
+    ctx: Context,
+    query: Annotated[str, "What to find"],
+    mode: Annotated[Literal["literal", "regex"], "regex is RE2"] = "literal",
+    pane_ids: Annotated[list[PaneId] | None, "Only these panes"] = None,
+    session_id: Annotated[SessionId | None, "Only this session's panes"] = None,
+    max_matches: Annotated[int, "At most this many", Between(1, 10000)] = 50,
+    context_lines: Annotated[int, "Lines before and after each", Between(0, 100)] = 2,
+) -> Matches:
+    """Search the whole scrollback of panes. `line` is a number that capture-pane takes as start or end."""
+    fits = matcher(query, mode, "query")
+    panes = pane_ids if pane_ids is not None else [row.id for row in await ctx.tmux.panes.list(session_id)]
+    matches: list[Match] = []
+    for pane in dict.fromkeys(panes):
+        matches += await _search(ctx, pane, fits, context_lines)
+        if len(matches) > max_matches:
+            break
+    return Matches(matches[:max_matches], truncated=len(matches) > max_matches)
+
+
+async def _search(ctx: Context, pane: PaneId, fits: Callable[[str], bool], context: int) -> list[Match]:
+    rows, row = await asyncio.gather(ctx.tmux.capture.between(pane, "-", "-"), ctx.tmux.panes.get(pane))
+    top = max(0, len(rows) - row.height)
+    found = [at for at, text in enumerate(rows) if fits(text)]
+    return [
+        Match(pane, at - top, rows[at], rows[max(0, at - context) : at], rows[at + 1 : at + 1 + context])
+        for at in found
+    ]
+
+
+TOOLS = (capture_pane, read_pane, search_panes)

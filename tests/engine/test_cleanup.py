@@ -1,0 +1,222 @@
+"""Nothing of ours outlives us, and nobody's configuration gets in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from muxpilot import Tmux
+from muxpilot.tmux import Program
+from muxpilot.tmux.scratch import Scratch
+from tests.conftest import eventually, is_running
+from tests.engine.test_hub import person
+
+Raw = Callable[..., str]
+
+USER = """
+import asyncio, sys
+from muxpilot import Tmux
+
+async def main():
+    async with Tmux(sys.argv[1], binary=sys.argv[2]) as tmux:
+        print("connecting", flush=True)
+        await tmux.sessions.list()
+        print("connected", flush=True)
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(autouse=True)
+def temp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temp folder of our own, so that what is left in it is ours."""
+    path = folder / "t"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    return path
+
+
+@pytest.fixture
+def server(raw: Raw) -> int:
+    return int(raw("new-session", "-d", "-s", "mine", "-P", "-F", "#{pid}"))
+
+
+@contextmanager
+def another_process(socket: str, binary: str, until: str) -> Iterator[subprocess.Popen[str]]:
+    """A program that uses the engine, once it has said how far it is."""
+    argv = [sys.executable, "-c", USER, socket, binary]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            while (line := process.stdout.readline()) and line.strip() != until:
+                pass
+            assert line, "it ended early"
+            yield process
+        finally:
+            process.kill()
+
+
+def hub_panes(raw: Raw) -> list[int]:
+    rows = raw("list-panes", "-a", "-F", "#{pane_pid} #{session_name}").split("\n")
+    return [int(row.split()[0]) for row in rows if "hub" in row]
+
+
+async def only_theirs(raw: Raw) -> bool:
+    return raw("list-sessions", "-F", "#{session_name}") == "mine" and raw("list-clients") == ""
+
+
+async def test_a_killed_process_takes_its_hub_along_and_the_next_one_sweeps_its_folder(
+    raw: Raw, server: int, socket: str, binary: str, temp: Path
+) -> None:
+    with another_process(socket, binary, "connected") as process:
+        [program] = hub_panes(raw)
+        [abandoned] = temp.iterdir()
+        process.kill()
+        await eventually(lambda: only_theirs(raw), limit_s=2)
+        await eventually(lambda: asyncio.sleep(0, not is_running(program)), limit_s=2)
+    async with Tmux(socket, binary=binary) as tmux:
+        await tmux.sessions.list()
+        assert not abandoned.exists()
+    assert list(temp.iterdir()) == []
+
+
+async def test_a_process_killed_before_tmux_let_it_in_leaves_no_hub(
+    raw: Raw, server: int, socket: str, binary: str
+) -> None:
+    os.kill(server, signal.SIGSTOP)
+    try:
+        with another_process(socket, binary, "connecting") as process:
+            client = await eventually(lambda: its_client(process.pid))
+            process.kill()
+    finally:
+        os.kill(server, signal.SIGCONT)
+    await eventually(lambda: only_theirs(raw), limit_s=2)
+    assert isinstance(client, int)
+    os.kill(client, signal.SIGKILL)  # tmux keeps a client whose terminal has gone, and would not end itself
+
+
+async def its_client(pid: int) -> int | None:
+    """The tmux that a process has started, once it waits for the server."""
+    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        if Path(f"/proc/{child}/comm").read_text().startswith("tmux"):
+            return child
+    return None
+
+
+def test_a_folder_in_use_is_not_swept_and_an_abandoned_one_is(temp: Path) -> None:
+    used = Scratch()
+    abandoned = temp / f"muxpilot-{os.getuid()}-gone"
+    abandoned.mkdir()
+    (abandoned / "lock").touch()
+    stranger = temp / f"muxpilot-{os.getuid()}-unlocked"
+    stranger.mkdir()
+    other = Scratch()
+    assert sorted(temp.iterdir()) == sorted([used.path, other.path, stranger])
+    assert used.path.stat().st_mode & 0o777 == 0o700
+    used.close()
+    other.close()
+
+
+CONFIGURATIONS = {
+    "destroy-unattached": "set-option -g destroy-unattached on",
+    "detach-on-destroy": "set-option -g detach-on-destroy off",
+    "exit-unattached": "set-option -g exit-unattached on",
+    "indexes": "set-option -g base-index 5 ; set-option -g pane-base-index 7",
+    "session-created": "set-hook -g session-created 'display-message -p noise'",
+    "options by hook": "set-hook -g session-created 'set-option destroy-unattached on'",
+    "client-attached": "set-hook -g client-attached 'display-message -p noise ; list-sessions'",
+    "failing hook": "set-hook -g session-created 'kill-pane -t nowhere'",
+    "after-new-session": "set-hook -g after-new-session 'rename-window hooked'",
+    "remain": "set-option -g remain-on-exit on",
+}
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+async def test_nobodys_configuration_breaks_the_hub(
+    folder: Path, socket: str, binary: str, raw: Raw, configuration: str
+) -> None:
+    config = folder / "tmux.conf"
+    config.write_text(configuration)
+    with person(binary, socket, "-f", str(config), "new-session", "-s", "mine"):
+        await eventually(lambda: asyncio.sleep(0, raw("list-clients", check=False)))
+        async with Tmux(socket, binary=binary) as tmux:
+            for _ in range(3):
+                assert [(row.name, row.attached) for row in await tmux.sessions.list()] == [("mine", 1)]
+            hubs = raw("list-sessions", "-F", "#{session_name} #{destroy-unattached}").split("\n")
+            assert [row.split()[1] for row in hubs if "hub" in row] in (["0"], ["off"])
+        await eventually(lambda: asyncio.sleep(0, raw("list-sessions", "-F", "#S") == "mine"))
+        raw("kill-server")
+
+
+async def test_a_hook_that_throws_us_out_leaves_a_way(tmux: Tmux, raw: Raw, server: int) -> None:
+    raw("set-hook", "-g", "client-attached", "detach-client")
+    assert [row.name for row in await tmux.sessions.list()] == ["mine"]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> str:
+    return Path("/proc/thread-self/children").read_text()
+
+
+def memory_kib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+async def live(socket: str, binary: str, *, busy: bool) -> None:
+    async with Tmux(socket, binary=binary) as tmux:
+        await tmux.sessions.list()
+        if not busy:
+            return
+        made = await tmux.sessions.create("ours", program=Program("exec sleep 60"))
+        [theirs] = await tmux.panes.list((await tmux.sessions.find("mine")).id)
+        async with tmux.streams.open(theirs.id):
+            await tmux.sessions.kill(made.session_id)
+
+
+async def test_a_hundred_lives_leave_nothing(
+    socket: str, binary: str, raw: Raw, server: int, temp: Path
+) -> None:
+    for _ in range(3):
+        await live(socket, binary, busy=True)
+    before = descriptors(), threading.active_count(), children()
+    memory = memory_kib(server)
+    for turn in range(100):
+        await live(socket, binary, busy=turn % 5 == 0)
+    await eventually(lambda: only_theirs(raw))
+    await eventually(lambda: asyncio.sleep(0, threading.active_count() <= before[1]))
+    assert (descriptors(), children()) == (before[0], before[2])
+    assert list(temp.iterdir()) == []
+    assert is_running(server)
+    assert memory_kib(server) < memory + 4096
+    await eventually(lambda: asyncio.sleep(0, programs_below(server) == 1))
+
+
+def programs_below(pid: int) -> int:
+    """What tmux runs: the person's one shell."""
+    return sum(map(is_running, map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())))
+
+
+async def test_leaving_takes_our_pipes_out_of_panes_that_live_on(
+    socket: str, binary: str, raw: Raw, temp: Path
+) -> None:
+    async with Tmux(socket, binary=binary, config="/dev/null") as tmux:
+        await tmux.sessions.create("mine", program=Program("exec sleep 60"))
+        assert raw("list-panes", "-F", "#{pane_pipe}", "-t", "mine") == "1"
+    assert raw("list-panes", "-F", "#{pane_pipe} #{pane_dead}", "-t", "mine") == "0 0"
+    assert list(temp.iterdir()) == []

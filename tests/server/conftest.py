@@ -1,0 +1,52 @@
+"""A real MCP client on a real muxpilot over stdio, with a tmux server of its own: one for each module."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.server.rig import Made, Rig, serving
+
+_NUMBERS = itertools.count(1)
+
+Call = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
+Fails = Callable[..., Coroutine[Any, Any, str]]
+Shell = Callable[..., Coroutine[Any, Any, Made]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rig() -> AsyncIterator[Rig]:
+    async with serving("all") as rig:
+        yield rig
+
+
+@pytest.fixture
+def call(rig: Rig) -> Call:
+    """`await call("list-panes", windowId="@1")`: the structured answer, checked against its schema."""
+    return rig.call
+
+
+@pytest.fixture
+def fails(rig: Rig) -> Fails:
+    """The one line with which a call is refused."""
+    return rig.fails
+
+
+@pytest.fixture
+def name() -> str:
+    """A session's name that no other test has."""
+    return f"test-{next(_NUMBERS)}"
+
+
+@pytest.fixture
+def pane(rig: Rig, name: str) -> Shell:
+    """`made = await pane()`: a session of ours whose shell stands at its prompt; or one with a command."""
+
+    async def make(command: str | None = None, **more: Any) -> Made:
+        return await rig.session_of_ours(f"{name}-{next(_NUMBERS)}", command, **more)
+
+    return make

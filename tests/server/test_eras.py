@@ -1,0 +1,124 @@
+"""Every revision of the protocol that the SDK speaks, from the first handshake to the era without one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from muxpilot import __version__
+from muxpilot.toolkit.spec import Scope
+from muxpilot.tools import TOOLS
+from tests.server.wire import ENVELOPE, HANDSHAKE_VERSIONS, MODERN_VERSION, Place, Wire, private_place
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NAME_META = "io.modelcontextprotocol/serverInfo"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place() -> AsyncIterator[Place]:
+    with private_place() as place:
+        place.tmux("new-session", "-d", "-s", "era")
+        yield place
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def modern(place: Place) -> AsyncIterator[Wire]:
+    async with place.serve() as wire:
+        wire.be_modern()
+        yield wire
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+async def test_a_handshake_is_answered_in_the_version_that_was_asked_for(
+    place: Place, modern: Wire, version: str
+) -> None:
+    async with place.serve() as wire:
+        hello = await wire.shake_hands(version)
+        assert hello["protocolVersion"] == version
+        assert hello["serverInfo"]["name"] == "muxpilot"
+        assert hello["serverInfo"]["version"] == __version__
+        assert hello["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
+        assert "create-session" in hello["instructions"]
+        assert await wire.result("ping") == {}
+        tools = (await wire.result("tools/list"))["tools"]
+        assert _names(tools) == _names((await modern.result("tools/list"))["tools"]) == _offered()
+        assert [row["inputSchema"] for row in tools] == _schemas()
+        answer = await wire.result("tools/call", {"name": "list-sessions", "arguments": {}})
+        assert '"name":"era"' in answer["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", MODERN_VERSION])
+async def test_a_version_without_a_handshake_is_answered_with_the_newest_that_has_one(
+    place: Place, version: str
+) -> None:
+    async with place.serve() as wire:
+        assert (await wire.shake_hands(version))["protocolVersion"] == HANDSHAKE_VERSIONS[-1]
+
+
+async def test_nothing_is_served_before_the_handshake(place: Place) -> None:
+    async with place.serve() as wire:
+        assert (await wire.fault("tools/list"))["code"] == -32602
+        await wire.shake_hands()
+        assert len((await wire.result("tools/list"))["tools"]) == len(_offered())
+        wire.be_modern()
+        assert (await wire.fault("tools/list"))["code"] == -32600
+
+
+async def test_a_modern_client_discovers_what_there_is(modern: Wire) -> None:
+    found = await modern.result("server/discover")
+    assert found["supportedVersions"] == [MODERN_VERSION]
+    assert found["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
+    assert "create-session" in found["instructions"]
+    assert found["_meta"][NAME_META]["name"] == "muxpilot"
+
+
+async def test_a_modern_client_gets_the_same_tools_and_answers(modern: Wire, place: Place) -> None:
+    tools = (await modern.result("tools/list"))["tools"]
+    assert _names(tools) == _offered()
+    assert [row["inputSchema"] for row in tools] == _schemas()
+    result = await modern.result("tools/call", {"name": "list-panes", "arguments": {"sessionId": "era"}})
+    assert result["resultType"] == "complete"
+    [pane] = result["structuredContent"]["panes"]
+    assert pane["id"] == place.tmux("list-panes", "-t", "=era:", "-F", "#{pane_id}")
+
+
+async def test_a_modern_failure_is_the_same_failure(modern: Wire) -> None:
+    result = await modern.result("tools/call", {"name": "kill-pane", "arguments": {"paneId": "%99"}})
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("Pane '%99' not found.")
+    assert (await modern.fault("tools/call", {"name": "no-such-tool"}))["code"] == -32602
+    assert (await modern.fault("resources/read", {"uri": "tmux://pane/%99"}))["code"] == -32002
+
+
+@pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/subscribe", "initialize"])
+async def test_what_the_modern_era_has_not_is_refused(modern: Wire, method: str) -> None:
+    params = {"uri": "tmux://pane/%0", "level": "info", "protocolVersion": HANDSHAKE_VERSIONS[-1]}
+    fault = await modern.fault(method, params)
+    assert fault["code"] == (-32022 if method == "initialize" else -32601)
+
+
+async def test_an_envelope_of_an_unknown_revision_is_refused_by_name(modern: Wire) -> None:
+    envelope = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+    modern.envelope, kept = None, modern.envelope
+    try:
+        fault = await modern.fault("tools/list", {"_meta": envelope})
+    finally:
+        modern.envelope = kept
+    assert fault["code"] == -32022
+    assert fault["data"]["supported"] == [MODERN_VERSION]
+
+
+def _offered() -> list[str]:
+    return [tool.name for tool in TOOLS if Scope.AGENTIC in tool.scopes]
+
+
+def _schemas() -> list[Any]:
+    return [tool.input_schema for tool in TOOLS if Scope.AGENTIC in tool.scopes]
+
+
+def _names(tools: list[dict[str, Any]]) -> list[str]:
+    return [row["name"] for row in tools]

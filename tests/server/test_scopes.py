@@ -1,0 +1,37 @@
+"""Which tools a client is offered in each scope: the contract's tables, no more and no less."""
+
+from __future__ import annotations
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.server.rig import serving
+
+STARRED = set(
+    """
+    list-sessions create-session kill-session list-windows create-window list-panes split-pane kill-pane
+    display-message capture-pane read-pane send-keys paste-text write-to-display
+    """.split()
+)
+PRIMITIVES = STARRED | set(
+    """
+    socket-for-path find-session get-current-session rename-session rename-window select-window kill-window
+    move-window select-layout set-synchronize-panes rename-pane select-pane zoom-pane resize-pane join-pane
+    swap-pane break-pane respawn-pane list-clients detach-client list-servers search-panes send-hex
+    send-cancel send-eof send-escape send-enter send-tab send-backspace send-up send-down send-left send-right
+    send-page-up send-page-down send-home send-end
+    """.split()
+)
+SCOPES = {"agentic": STARRED, "primitives": PRIMITIVES, "all": PRIMITIVES}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_scope_offers_exactly_its_tools(scope: str) -> None:
+    async with serving(scope, keeper=False) as rig:
+        assert sorted(rig.tools) == sorted(SCOPES[scope])
+        assert await rig.call("list-sessions") == {"sessions": []}
+        for name in sorted(PRIMITIVES - SCOPES[scope]):
+            with pytest.raises(MCPError) as caught:
+                await rig.client.call_tool(name, {})
+            assert caught.value.error.code == -32602
+            assert name in caught.value.error.message

@@ -1,0 +1,295 @@
+"""The wire itself: what a good client, a bad one and a hanging one may do to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.conftest import eventually
+from tests.server.wire import Place, Wire, environment, private_place
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MEGABYTE = 1 << 20
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place() -> AsyncIterator[Place]:
+    with private_place() as place:
+        yield place
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def wire(place: Place) -> AsyncIterator[Wire]:
+    """One server for everything that must not harm it."""
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        yield wire
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def typewriter(wire: Wire) -> AsyncIterator[str]:
+    """A pane that shows what is typed into it."""
+    session = await wire.call("create-session", command="stty -icanon -echo; printf :; exec cat")
+    await _shows(wire, session["paneId"], ":")
+    yield session["paneId"]
+    await wire.call("kill-session", sessionId=session["sessionId"])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def long_text(wire: Wire) -> dict[str, Any]:
+    """A capture that is answered with 50 KB."""
+    program = f"yes {'x' * 99} | head -n 500; exec sleep 1000"
+    session = await wire.call("create-session", command=program)
+    arguments = {"paneId": session["paneId"], "lines": 500}
+
+    async def is_printed() -> bool:
+        return len(await wire.call("capture-pane", **arguments)) == 49_999
+
+    await eventually(is_printed)
+    return arguments
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"", b"\r", b" ", b"\xff\xfe{}", b"[]", b"[{}]", b"3", b'"text"', b"null", b"[" * 100_000, b"\0"],
+    ids=lambda line: repr(line[:10]),
+)
+async def test_what_is_no_message_is_answered_as_a_parse_error(wire: Wire, line: bytes) -> None:
+    await wire.write(line + b"\n")
+    answer = await wire.complaint()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    assert await wire.result("ping") == {}
+
+
+@pytest.mark.parametrize(
+    ("message", "identity"),
+    [
+        ({"jsonrpc": "2.0", "id": "a"}, "a"),
+        ({"id": "a", "method": "ping"}, "a"),
+        ({"jsonrpc": "1.0", "id": "a", "method": "ping"}, "a"),
+        ({"jsonrpc": "2.0", "id": "a", "method": 5}, "a"),
+        ({"jsonrpc": "2.0", "id": "a", "method": "ping", "params": [1]}, "a"),
+        ({"jsonrpc": "2.0", "id": "a", "method": "ping", "params": "x"}, "a"),
+        # With these ids a request would pass for a notification, and never be answered.
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, None),
+        ({}, None),
+    ],
+    ids=json.dumps,
+)
+async def test_an_invalid_request_is_refused_with_its_id(
+    wire: Wire, message: dict[str, Any], identity: str | None
+) -> None:
+    await wire.send(message)
+    answer = await wire.complaint()
+    assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
+    assert await wire.result("ping") == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("no/such", {}, -32601),
+        ("tools/run", {}, -32601),
+        ("tools/call", {"name": "no-such-tool"}, -32602),
+        ("tools/call", {"name": "rename-session", "arguments": {}}, -32602),  # in another scope
+        ("tools/call", {"name": 3}, -32602),
+        ("tools/call", {"name": "list-sessions", "arguments": []}, -32602),
+        ("tools/call", {}, -32602),
+        ("resources/read", {}, -32602),
+    ],
+)
+async def test_a_request_that_cannot_be_served_is_an_error(
+    wire: Wire, method: str, params: dict[str, Any], code: int
+) -> None:
+    fault = await wire.fault(method, params)
+    assert fault["code"] == code
+    assert "Traceback" not in json.dumps(fault)
+    assert "pydantic" not in json.dumps(fault)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "identity"),
+    [
+        ('{"jsonrpc": "2.0", "id": "big", "method": "ping", "params": {"x": "', '"}}', "big"),
+        ('{"method": "ping", "params": {"x": "', '"}, "jsonrpc": "2.0", "id": "big"}', "big"),
+        ('{"method": "ping", "params": {"id": 3, "x": "', '"}}', None),
+        ('{"method": "ping", "params": {"x": "', '", "y": {"id": 3}}}', None),
+        ('{"method": "ping", "params": {"x": "', ', \\"id\\": 3}"}}', None),
+    ],
+    ids=["id first", "id last", "only an inner id", "an inner id at the end", "an id in a text"],
+)
+async def test_a_request_above_4_mb_is_refused_and_the_server_goes_on(
+    wire: Wire, start: str, end: str, identity: str | None
+) -> None:
+    await wire.write((start + "x" * 4 * MEGABYTE + end + "\n").encode())
+    answer = await wire.complaint()
+    assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
+    assert "too large" in answer["error"]["message"]
+    assert await wire.result("ping") == {}
+
+
+async def test_a_request_of_just_below_4_mb_is_served(wire: Wire) -> None:
+    assert await wire.result("ping", {"x": "x" * (4 * MEGABYTE - 200)}) == {}
+
+
+async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire) -> None:
+    before = _peak_memory(wire.pid)
+    began = time.monotonic()
+    for _ in range(100):
+        await wire.write(b"x" * MEGABYTE)
+    await wire.write(b"\n")
+    answer = await wire.complaint()
+    seconds = time.monotonic() - began
+    assert answer["error"]["code"] == -32600
+    assert _peak_memory(wire.pid) - before < 50 * MEGABYTE
+    assert seconds < 2, "the sender's own time, on a busy machine, included"
+    assert await wire.result("ping") == {}
+
+
+async def test_notifications_are_never_answered(wire: Wire) -> None:
+    for method in ("no/such", "notifications/no-such", "ping", "tools/call", "notifications/cancelled"):
+        await wire.notify(method, {"requestId": "nobody"})
+    await wire.notify("notifications/progress", {"progressToken": 1, "progress": "much"})
+    await wire.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})
+    await wire.send({"jsonrpc": "2.0", "id": "nobody", "error": {"code": 1, "message": "x"}})
+    assert await wire.result("ping") == {}
+    assert wire.unasked == []
+
+
+async def test_200_calls_without_waiting_are_all_answered(wire: Wire, long_text: dict[str, Any]) -> None:
+    began = time.monotonic()
+    pending = [await wire.start_call("list-panes") for _ in range(200)]
+    answers = await asyncio.wait_for(asyncio.gather(*pending), 20)
+    assert time.monotonic() - began < 3
+    assert [len(answer["result"]["structuredContent"]["panes"]) > 0 for answer in answers] == [True] * 200
+
+
+async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str) -> None:
+    slow = [
+        await wire.start_call("send-keys", paneId=typewriter, keys="x" * 20, delayMs=1000) for _ in range(50)
+    ]
+    await _shows(wire, typewriter, ":x+")
+    began = time.monotonic()
+    assert await wire.result("ping") == {}
+    assert len((await wire.call("list-sessions"))["sessions"]) > 0
+    other = await wire.call("create-session", command="exec cat")
+    await wire.call("send-keys", paneId=other["paneId"], keys="y")
+    assert time.monotonic() - began < 2
+    assert not any(call.done() for call in slow)
+    for call in slow:
+        await wire.notify("notifications/cancelled", {"requestId": call.id})
+    await wire.call("kill-session", sessionId=other["sessionId"])
+    await wire.call("send-keys", paneId=typewriter, keys="z")
+    assert not any(call.done() for call in slow), "a cancelled call is never answered"
+
+
+async def test_a_cancelled_call_stops_at_once_and_leaves_the_pane_free(wire: Wire, typewriter: str) -> None:
+    call = await wire.start_call("send-keys", paneId=typewriter, keys="a" * 500, delayMs=20)
+    await _shows(wire, typewriter, ":a{3,}")
+    await wire.notify("notifications/cancelled", {"requestId": call.id, "reason": "enough"})
+    began = time.monotonic()
+    await wire.call("send-keys", paneId=typewriter, keys="Z")
+    assert time.monotonic() - began < 2
+    await _shows(wire, typewriter, ":a+Z")
+    await wire.call("send-keys", paneId=typewriter, keys="Y", delayMs=100)
+    assert re.fullmatch(":a{3,400}ZY", await _shows(wire, typewriter, ".*Y"))
+    assert not call.done(), "a cancelled call is never answered"
+
+
+async def test_a_client_that_stops_reading_does_not_freeze_the_server(
+    wire: Wire, place: Place, long_text: dict[str, Any]
+) -> None:
+    before = _peak_memory(wire.pid)
+    await wire.stop_reading()
+    pending = [await wire.start_call("capture-pane", **long_text) for _ in range(200)]
+    sign = await wire.start_call("create-session", name="still-alive")
+
+    async def is_made() -> bool:
+        return "still-alive" in place.tmux("list-sessions", "-F", "#{session_name}")
+
+    await eventually(is_made)
+    assert not sign.done()
+    wire.read_on()
+    answers = await asyncio.wait_for(asyncio.gather(*pending, sign), 20)
+    assert {len(answer["result"]["content"][0]["text"]) for answer in answers[:-1]} == {49_999}
+    assert _peak_memory(wire.pid) - before < 100 * MEGABYTE
+    await wire.call("kill-session", sessionId="still-alive")
+
+
+async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        await wire.call("create-session", name="stopped")
+        with place.stopped():
+            hanging = await wire.start_call("list-sessions")
+            assert statistics.median([await _seconds(wire) for _ in range(9)]) < 0.1
+            assert not hanging.done()
+        answer = await asyncio.wait_for(hanging, 20)
+        assert "stopped" in answer["result"]["content"][0]["text"]
+        await wire.call("kill-session", sessionId="stopped")
+
+
+async def test_what_code_and_children_print_never_reaches_the_client(place: Place) -> None:
+    """Nor do they get to read what the client sends."""
+    script = (
+        "import os, sys\n"
+        "from muxpilot import prompts\n"
+        "from muxpilot.cli.main import main\n"
+        "def filled(self, given):\n"
+        "    print('stray', flush=True)\n"
+        "    os.system('echo child; cat')\n"
+        "    return 'good'\n"
+        "prompts.Prompt.filled = filled\n"
+        f"sys.exit(main(['--socket', {place.socket!r}]))\n"
+    )
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", script), stdin=pipe, stdout=pipe, stderr=pipe, env=environment(place.home)
+    )
+    wire = Wire(process)
+    try:
+        await wire.shake_hands()
+        result = await wire.result("prompts/get", {"name": "run-and-report", "arguments": {"command": "x"}})
+        assert result["messages"][0]["content"]["text"] == "good"
+        assert await wire.leave() == 0
+        assert (await wire.stderr()).split() == ["stray", "child"]
+    finally:
+        await wire.close()
+
+
+async def _seconds(wire: Wire) -> float:
+    began = time.monotonic()
+    await wire.result("ping")
+    return time.monotonic() - began
+
+
+async def _shows(wire: Wire, pane: str, pattern: str) -> str:
+    """Wait until this is what a pane shows."""
+
+    async def shown() -> re.Match[str] | None:
+        return re.fullmatch(pattern, str(await wire.call("capture-pane", paneId=pane, join=True)).strip())
+
+    found = await eventually(shown)
+    assert isinstance(found, re.Match)
+    return str(found[0])
+
+
+def _peak_memory(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) * 1024
