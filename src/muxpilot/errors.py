@@ -63,6 +63,10 @@ class Ambiguous(MuxpilotError):
 class NameTaken(MuxpilotError):
     code = "name-taken"
 
+    def __init__(self, name: str) -> None:
+        super().__init__(f"A session named {name!r} is already there.", "Use another name.")
+        self.name = name
+
 
 class PaneDead(MuxpilotError):
     code = "pane-dead"

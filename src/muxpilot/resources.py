@@ -23,10 +23,9 @@ _MISSING = frozenset(fault.code for fault in (NotFound, BadInput, Ambiguous, NoS
 # How long changes are gathered before the next is told.
 _PAUSE_S = 0.1
 
-# After these the list may be another one.
+# After these the list may be another one. Of a pane that is split off, tmux tells only those attached to it.
 _LIST_CHANGES = frozenset(
-    """sessions-changed window-add window-close unlinked-window-add unlinked-window-close layout-change
-    closed""".split()
+    "sessions-changed window-add window-close unlinked-window-add unlinked-window-close closed".split()
 )
 
 Tell = Callable[[], Awaitable[None]]
@@ -152,7 +151,7 @@ class Resources:
                 await asyncio.sleep(_PAUSE_S)
 
     async def follow_list(self, changed: Tell) -> Stop:
-        """Tell when sessions, windows or panes of the default server come and go, until stopped."""
+        """Tell when sessions or windows of the default server come and go, until stopped."""
         return await self._list.add(changed)
 
     async def close(self) -> None:

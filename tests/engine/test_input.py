@@ -235,7 +235,7 @@ async def test_a_paste_is_bracketed_only_where_the_program_asked_for_it(tmux: Tm
 
 async def test_control_c_interrupts(tmux: Tmux) -> None:
     await tmux.sessions.create("keeper", program=Program("sleep 60"))
-    made = await tmux.sessions.create("dev", program=Program("echo READY; sleep 60"))
+    made = await tmux.sessions.create("dev", program=Program("echo READY; exec sleep 60"))
     stream = stream_of(tmux, made.pane_id)
     await printed(stream, b"READY")
     await tmux.input.press(made.pane_id, "C-c")

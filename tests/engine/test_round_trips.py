@@ -15,7 +15,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from muxpilot import Program, Tmux
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import BadInput, MuxpilotError, NotFound
 from muxpilot.tmux import Pane, keys, names
 from tests.conftest import LIMIT_S, eventually
 from tests.engine.helpers import Raw, person, printed, reading, stream_of, until, whole
@@ -284,6 +284,29 @@ def test_a_program_gets_its_folder_and_variables(live: Live, folder: Path) -> No
         odd, lines, st.just(""), st.text(st.characters(exclude_characters="\0", codec="utf-8"))
     )
     live.for_every(check, st.one_of(odd, lines), values, examples=20)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800"])
+async def test_a_text_that_cannot_be_sent_costs_nobody_an_answer(tmux: Tmux, text: str) -> None:
+    made = await tmux.sessions.create("s", program=Program("exec cat"))
+    window = Program(env={"TEXT": text})
+    for call in (
+        lambda: tmux.buffers.get(text),
+        lambda: tmux.windows.create(made.session_id, program=window),
+        lambda: tmux.targets.session(text),
+    ):
+        with pytest.raises((BadInput, NotFound)):
+            await call()
+        assert [row.name for row in await tmux.sessions.list()] == ["s"]
+
+
+async def test_a_lone_surrogate_is_refused_wherever_text_is_sent(tmux: Tmux) -> None:
+    made = await tmux.sessions.create("s", program=Program("exec cat"))
+    for call in (tmux.input.type, tmux.input.paste):
+        for text in ("a\ud800", "\0a\ud800"):
+            with pytest.raises(BadInput, match="lone surrogate"):
+                await call(made.pane_id, text)
+    assert await tmux.buffers.list() == []
 
 
 # Length first, so that each could be a field of a record by itself.

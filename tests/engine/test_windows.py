@@ -254,6 +254,7 @@ async def test_synchronized_panes_share_what_is_typed_until_they_do_not(tmux: Tm
         first.pane, program=Program(f"stty raw -echo; printf READY; exec cat >{copy}")
     )
     await printed(stream_of(tmux, born.pane_id), b"READY")
+    await until(copy.exists)
     await tmux.windows.set_synchronized(born.window_id, enabled=True)
     await tmux.input.type(first.pane, "both", enter=True)
     await until(lambda: copy.read_bytes() == b"both\r")

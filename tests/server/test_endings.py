@@ -49,7 +49,8 @@ async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
             assert wire.process.returncode == 0
             assert not any(is_running(pid) for pid in children)
             assert list(place.passing.iterdir()) == []
-    await eventually(lambda: _is_left_alone(place))
+    # A pipe goes with the next output of its pane; a tmux that is stopped cannot be asked to end it.
+    await eventually(lambda: _is_left_alone(place, may_pipe=True))
 
 
 @pytest.mark.parametrize("way", ["eof", "SIGTERM"])
@@ -118,8 +119,9 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
-async def _is_left_alone(place: Place) -> bool:
+async def _is_left_alone(place: Place, *, may_pipe: bool = False) -> bool:
     """The sessions are there, nobody is attached, and no pane is piped."""
     sessions = place.tmux("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
     pipes = place.tmux("list-panes", "-a", "-F", "#{pane_pipe}").split()
-    return sorted(sessions) == sorted(f"{name} 0" for name in ("ours", *THEIRS)) and set(pipes) == {"0"}
+    is_alone = sorted(sessions) == sorted(f"{name} 0" for name in ("ours", *THEIRS))
+    return is_alone and (may_pipe or set(pipes) == {"0"})

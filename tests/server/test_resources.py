@@ -287,9 +287,9 @@ async def test_a_list_that_is_no_longer_true_is_told(place: Place) -> None:
         place.tmux("kill-session", "-t", "=coming")
         await wire.told(_is_list_changed)
         assert "Session coming" not in await _listed(wire)
-        place.tmux("split-window", "-d", "-t", "=home:first", "exec sleep 1000")
+        place.tmux("new-window", "-d", "-t", "=home:", "-n", "passing", "exec sleep 1000")
         await wire.told(_is_list_changed)
-        place.tmux("kill-pane", "-t", "=home:first.1")
+        place.tmux("kill-window", "-t", "=home:passing")
         await wire.told(_is_list_changed)
 
 
@@ -348,11 +348,11 @@ async def test_a_modern_listener_is_told_of_the_list(place: Place) -> None:
         assert notice["params"]["_meta"][SUBSCRIPTION] == stream.id
         place.tmux("kill-session", "-t", "=passing")
         await wire.told(_is_list_changed)
-        await wire.notify("notifications/cancelled", {"requestId": stream.id})
-        await wire.result("resources/list")
-        place.tmux("new-session", "-d", "-s", "unheard")
         witness = await _listen(wire, resourcesListChanged=True)
-        place.tmux("kill-session", "-t", "=unheard")
+        await wire.notify("notifications/cancelled", {"requestId": stream.id})
+        place.tmux("new-session", "-d", "-s", "staying")
+        assert (await wire.told(_is_list_changed))["params"]["_meta"][SUBSCRIPTION] == witness.id
+        place.tmux("kill-session", "-t", "=staying")
         assert (await wire.told(_is_list_changed))["params"]["_meta"][SUBSCRIPTION] == witness.id
 
 

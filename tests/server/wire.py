@@ -27,6 +27,8 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
+TMUX = shutil.which("tmux") or "tmux"  # found once: a test may hide it
+
 Message = dict[str, Any]
 
 
@@ -229,7 +231,7 @@ class Place:
 
     def tmux(self, *args: str) -> str:
         """What a person would type."""
-        argv = ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment(self.home)
         )
@@ -239,7 +241,7 @@ class Place:
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """tmux neither answers nor ends, until the way out."""
-        pid = server_pid("tmux", self.socket)
+        pid = server_pid(TMUX, self.socket)
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -255,5 +257,5 @@ def private_place() -> Iterator[Place]:
     try:
         yield place
     finally:
-        end_server("tmux", place.socket)
+        end_server(TMUX, place.socket)
         shutil.rmtree(folder, ignore_errors=True)

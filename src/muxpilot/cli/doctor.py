@@ -17,6 +17,7 @@ from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.servers import Servers
 from muxpilot.tmux import version
 
+_PATIENCE_S = 2.0
 SHELLS = ("bash", "zsh", "fish", "dash", "busybox", "ksh", "mksh")
 
 
@@ -50,7 +51,7 @@ async def _server(settings: Settings) -> Finding:
     servers = Servers(settings.socket)
     tmux = servers.default
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(_PATIENCE_S):
             count = len(await tmux.sessions.list())
         return Finding(is_good=True, words=f"tmux server on {tmux.socket}: {count} sessions")
     except NoServer:

@@ -46,14 +46,17 @@ CLIENTS = {
 
 def run(settings: Settings, arguments: Namespace) -> int:
     client = CLIENTS[arguments.client]
-    path, entry = client.path(), client.entry(_command(settings))
+    path, entry = client.path().resolve(), client.entry(_command(settings))  # a link stays a link
     write = _toml if path.suffix == ".toml" else _json
     text = write(path, client.key, entry)
     if arguments.only_print:
         print(f"# {path}\n{text}", end="")
         return 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.", "Nothing was changed.") from None
     print(f"muxpilot is entered in {path}. Start {arguments.client} anew to use it.")
     return 0
 
@@ -70,9 +73,16 @@ def _codex_home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}.", "Mend it first; nothing was written.") from None
+
+
 def _json(path: Path, key: str, entry: dict[str, Any]) -> str:
     try:
-        content = json.loads(path.read_text() or "{}") if path.exists() else {}
+        content = json.loads(_text(path) or "{}")
     except ValueError as error:
         raise BadInput(f"{path} is not JSON: {error}.", "Mend it first; nothing was written.") from None
     if not isinstance(content, dict) or not isinstance(content.setdefault(key, {}), dict):
@@ -83,19 +93,45 @@ def _json(path: Path, key: str, entry: dict[str, Any]) -> str:
 
 def _toml(path: Path, key: str, entry: dict[str, Any]) -> str:
     """What is there stays as it is, comments included; ours is added at the end."""
-    text = path.read_text() if path.exists() else ""
+    text = _text(path)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path} is not TOML: {error}.", "Mend it first; nothing was written.") from None
-    if NAME in content.get(key, {}):
-        raise BadInput(f"{path} has [{key}.{NAME}] already.", "Remove it first to enter it anew.")
-    lines = [f"[{key}.{NAME}]", *(f"{name} = {json.dumps(value)}" for name, value in entry.items())]
-    return text + ("\n" if text.strip() else "") + "\n".join(lines) + "\n"
+    servers = content.get(key, {})
+    if not isinstance(servers, dict):
+        raise BadInput(f"{path} has no table {key!r}.", "Mend it first; nothing was written.")
+    if servers.get(NAME) == entry:
+        return text
+    if NAME in servers:
+        raise BadInput(f"{path} has another [{key}.{NAME}] already.", "Remove it first to enter it anew.")
+    lines = [f"[{key}.{NAME}]", *(f"{name} = {_literal(value)}" for name, value in entry.items())]
+    added = text + _gap(text) + "\n".join(lines) + "\n"
+    try:
+        tomllib.loads(added)
+    except tomllib.TOMLDecodeError:
+        raise BadInput(
+            f"{path} keeps {key!r} in a form that cannot be added to.", f"Make it a table: [{key}.NAME]."
+        ) from None
+    return added
+
+
+def _gap(text: str) -> str:
+    """One blank line after what is there."""
+    return "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+
+
+def _literal(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Whole or not at all, and open to nobody else than before."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(text)
-    fresh.replace(path)
+    try:
+        fresh.touch(0o600)
+        fresh.write_text(text, encoding="utf-8")
+        fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`muxpilot` and `tmux-mcp`: arguments only. What a command does is in its own file, loaded when asked for."""
+"""`muxpilot` and `tmux-mcp`: arguments only. What a command does is in its own file, loaded when asked."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MuxpilotError as error:
         print(f"muxpilot: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return code
 
 

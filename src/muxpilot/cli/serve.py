@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 
 from muxpilot.config import Settings
+from muxpilot.errors import BadInput
 from muxpilot.tmux import version
 
 _TO_A_PERSON = """\
@@ -19,7 +20,9 @@ muxpilot is an MCP server: an agent's client starts it and talks to it through p
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin is None or sys.stdout is None:
+        raise BadInput("stdin or stdout is closed.", "MCP needs both: let an MCP client start muxpilot.")
+    if sys.stdin.isatty():
         print(_TO_A_PERSON, file=sys.stderr)
         return 0
     version.installed()

@@ -61,5 +61,4 @@ def _left(result: object) -> bool:
 
 def _shown(message: str) -> str:
     """One line of printable text; a style in it is shown and not obeyed."""
-    line = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", message)
-    return re.sub(r"#+(?=\[)", lambda run: run[0] * 2, line)
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", message).replace("#", "##")

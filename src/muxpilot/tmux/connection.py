@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,7 +36,6 @@ _RESTART_PAUSE_S = 0.02
 class _Live:
     control: ControlClient
     hub: Hub
-    hub_id: str = ""
     server_pid: int = 0
     version: version.Version = version.OLDEST
 
@@ -214,12 +213,12 @@ class Connection:
 
     async def _settle_in(self, live: _Live) -> None:
         try:
-            reply = await live.control.request(("display-message", "-p", "#{session_id} #{pid} #{version}"))
+            reply = await live.control.request(("display-message", "-p", "#{pid} #{version}"))
         except ConnectionLost:
             words = await live.control.last_words()
             await self._require_new_program()
             raise failure(words or "lost server") from None
-        live.hub_id, pid, words = _checked(reply).first_line.split(" ", 2)
+        pid, words = _checked(reply).first_line.split(" ", 1)
         live.server_pid = int(pid)
         live.version = version.require(words)
         # The options once more: a person's hook on new sessions comes after what was set with the hub.
@@ -285,8 +284,12 @@ class Connection:
     async def _end(self, live: _Live) -> None:
         if self._live is live:
             self._live = None
-        async with self.endpoint.turn(_GOODBYE_S):
-            await self._let_go(live)
+        try:
+            async with self.endpoint.turn(_GOODBYE_S):
+                await self._let_go(live)
+        finally:  # also when we are cancelled: nobody else knows of it any more
+            live.hub.close()
+            await live.control.close()
 
     async def _let_go(self, live: _Live) -> None:
         """End the hub and see it off: what tmux has to tell of that must not meet the next to connect.
@@ -294,10 +297,13 @@ class Connection:
         Its program ends it, and never `kill-session`: 3.3a crashes when a control client kills its own.
         """
         live.hub.close()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(_GOODBYE_S):
                 await live.control.closed.wait()
-        await live.control.close()
+        except TimeoutError:
+            pass
+        finally:
+            await live.control.close()
 
 
 def _checked(reply: Reply) -> Reply:

@@ -55,6 +55,7 @@ class ControlClient:
         self._unsent = bytearray()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(near, self._readable)
+        self._begun = asyncio.Event()
         self.closed = asyncio.Event()
         self.refusal: str | None = None
 
@@ -62,7 +63,10 @@ class ControlClient:
     async def start(
         cls, endpoint: Endpoint, commands: Sequence[Command], listener: Listener
     ) -> ControlClient:
-        """Run commands that attach to a session of a server that is there."""
+        """Run commands that attach to a session of a server that is there, and wait for the first.
+
+        A line that is sent before may overtake them, and be run while the client has no session yet.
+        """
         near, far = socket.socketpair()
         with far:
             near.setblocking(False)  # noqa: FBT003
@@ -75,16 +79,23 @@ class ControlClient:
             except BaseException:
                 near.close()
                 raise
-        return cls(near, process, listener)
+        client = cls(near, process, listener)
+        try:
+            await client._begun.wait()
+        except BaseException:
+            await client.close()
+            raise
+        return client
 
     async def request(self, *commands: Command) -> Reply:
         if self.closed.is_set():
             raise ConnectionLost("The connection to tmux is closed.")
+        line = control_line(commands)  # before anything is expected: it may be refused
         guard = secrets.token_hex(8).encode()
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._parser.expect(guard)
         self._waiting.append(future)
-        self._write(control_line(commands) + b"\ndisplay-message -p " + guard + b"\n")
+        self._write(line + b"\ndisplay-message -p " + guard + b"\n")
         return await future
 
     async def last_words(self) -> str:
@@ -150,6 +161,7 @@ class ControlClient:
                 if not future.done():
                     future.set_result(event)
             case Foreign(block=block):
+                self._begun.set()
                 if not block.ok:
                     self.refusal = b" ".join(block.lines).decode("utf-8", "replace")
             case Notice() | Output():
@@ -159,6 +171,7 @@ class ControlClient:
         if self.closed.is_set():
             return
         self.closed.set()
+        self._begun.set()
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()

@@ -28,7 +28,7 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (r"can't find (session|window|pane|client)(?:: (.*))?", lambda m: _not_found(m[1], m[2] or "")),
     (r"(?:no buffer |unknown buffer: )(.*)", lambda m: NotFound("buffer", m[1])),
     (r"no buffers?$", lambda m: NotFound("buffer", "newest")),
-    (r"duplicate session: (.*)", lambda m: NameTaken(f"A session named {m[1]!r} is already there.")),
+    (r"duplicate session: (.*)", lambda m: NameTaken(m[1])),
     (r"target pane has exited", lambda m: PaneDead("The pane's program has ended.")),
     (
         r"(?:respawn pane failed: )?pane .* still active",

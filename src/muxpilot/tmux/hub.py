@@ -43,8 +43,10 @@ class Hub:
         return [("set-option", *option, "-t", target, name, value) for *option, name, value in _OPTIONS]
 
     def close(self) -> None:
-        os.close(self._writer)
-        self._fifo.unlink(missing_ok=True)
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
+            self._fifo.unlink(missing_ok=True)
 
 
 # A person's configuration must not end the hub early, nor keep it when its program has ended, nor move us

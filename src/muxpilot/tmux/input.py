@@ -21,6 +21,7 @@ from muxpilot.tmux.control import Braces
 from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.panes import Panes
+from muxpilot.tmux.quote import encode
 
 _DEAD = b"dead"
 _MOST_REPEATS = 1000
@@ -73,7 +74,7 @@ class Input:
 
     async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:
         """`-r` keeps line feeds as they are, `-d` takes the private buffer away again."""
-        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        data = encode(text)
         name = f"muxpilot-{secrets.token_hex(8)}"
         pressed: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
         if not data:

@@ -36,8 +36,10 @@ class Panes:
                 return row
         raise NotFound("pane", pane)
 
-    async def rename(self, pane: PaneId, title: str) -> None:
+    async def rename(self, pane: PaneId, title: str) -> str:
+        """Answers the title that tmux keeps: one with a character that it does not know changes nothing."""
         await self._connection.run(("select-pane", "-t", pane, "-T", literal(names.title("title", title))))
+        return (await self.get(pane)).title
 
     async def select(self, pane: PaneId) -> None:
         """Make it the active pane of its window; which window a person looks at does not change."""

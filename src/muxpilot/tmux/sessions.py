@@ -84,8 +84,8 @@ class Sessions:
                 may_start_server=True,
                 name_window=window_name is None,
             )
-        except NameTaken:
-            found = await self._existing(name or "")
+        except NameTaken as taken:
+            found = await self._existing(taken.name)
             if found is None:
                 raise
             return found

@@ -74,6 +74,7 @@ class Windows:
 
     async def set_layout(self, window: WindowId, layout: str) -> str:
         layouts.check(layout, await self._connection.server_version())
+        layouts.check_room(layout, await self.get(window))
         await self._connection.run(("select-layout", "-t", window, "--", layout))
         return (await self.get(window)).layout
 

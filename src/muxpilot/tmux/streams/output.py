@@ -74,7 +74,10 @@ class OutputSource:
     async def close(self) -> None:
         if self._control is not None:
             control, self._control = self._control, None
-            async with self._connection.endpoint.turn(_GOODBYE_S):
+            try:
+                async with self._connection.endpoint.turn(_GOODBYE_S):
+                    await control.close()
+            finally:  # also when we are cancelled while we wait for our turn
                 await control.close()
 
     async def _settle_in(self, control: ControlClient) -> None:

@@ -1,0 +1,77 @@
+"""The official clients for Node, installed once and kept in the user's cache."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+INSTALL_LIMIT_S = 300
+# The Inspector needs Node 22.19; the package `node` brings one along, whatever the machine has.
+PACKAGES = {
+    "node": "22.23.3",
+    "@modelcontextprotocol/inspector": "2.12.0",
+    "@modelcontextprotocol/sdk": "1.32.2",
+}
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("HOME")
+    base = os.environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else None)
+    return Path(base or Path(__file__).parents[2] / ".cache") / "muxpilot" / "node"
+
+
+# Read at import: fixtures give each test a HOME of its own, and npm its settings from the person's.
+CACHE = _cache_folder()
+_ENVIRONMENT = dict(os.environ)
+
+
+@cache
+def node_programs() -> Path | str:
+    """The folder that holds `node_modules`, or the reason why there is none, to skip with."""
+    place = CACHE / "-".join(version.replace(".", "_") for version in PACKAGES.values())
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with (CACHE / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not place.exists():
+                _install(place)
+        return place
+    except subprocess.TimeoutExpired:
+        return f"no Node clients: npm took longer than {INSTALL_LIMIT_S} s"
+    except subprocess.CalledProcessError as failure:
+        lines = [line for line in failure.stderr.splitlines() if "error" in line] or [str(failure)]
+        return f"no Node clients: {lines[0]}"
+    except OSError as failure:
+        return f"no Node clients: {failure}"
+
+
+def _install(place: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FileNotFoundError("npm is not installed")
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="installing-") as scratch:
+        new = Path(scratch) / "new"
+        new.mkdir()
+        (new / "package.json").write_text(json.dumps({"private": True, "dependencies": PACKAGES}))
+        _run(npm, "install", "--no-audit", "--no-fund", "--loglevel=error", cwd=new)
+        _run(str(new / "node_modules/.bin/node"), "--version", cwd=new)
+        new.rename(place)
+
+
+def _run(*argv: str, cwd: Path) -> None:
+    subprocess.run(
+        argv,
+        cwd=cwd,
+        check=True,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=INSTALL_LIMIT_S,
+        env=_ENVIRONMENT,
+    )
