@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muxpilot.errors import MuxpilotError, NotAnswering
+from muxpilot.heartbeat import heartbeat
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
@@ -111,8 +112,9 @@ class Dispatch:
             record.outcome = "unknown"
             raise UnknownTool(record.name)
         try:
-            async with asyncio.timeout(tool.deadline_s):
-                return await self._run(record, tool, raw, caller)
+            with heartbeat(tool.name, caller, tool.deadline_s):
+                async with asyncio.timeout(tool.deadline_s):
+                    return await self._run(record, tool, raw, caller)
         except TimeoutError:
             error = NotAnswering(f"{tool.name} did not finish within {tool.deadline_s:g} s.")
             return _failed(record, error)

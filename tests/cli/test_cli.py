@@ -383,8 +383,8 @@ def test_doctor_says_that_a_socket_is_none(run: Run, place: Place) -> None:
 # install
 
 
-STDIO = {"command": "COMMAND", "args": ["ARGS"]}
-ENTRIES = {
+STDIO: dict[str, Any] = {"command": "COMMAND", "args": ["ARGS"]}
+ENTRIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "claude": (".mcp.json", "mcpServers", {"type": "stdio", **STDIO}),
     "codex": ("home/.codex/config.toml", "mcp_servers", STDIO),
     "cursor": (".cursor/mcp.json", "mcpServers", STDIO),

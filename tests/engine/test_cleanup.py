@@ -220,3 +220,13 @@ async def test_leaving_takes_our_pipes_out_of_panes_that_live_on(
         assert raw("list-panes", "-F", "#{pane_pipe}", "-t", "mine") == "1"
     assert raw("list-panes", "-F", "#{pane_pipe} #{pane_dead}", "-t", "mine") == "0 0"
     assert list(temp.iterdir()) == []
+
+
+async def test_many_who_come_and_go_at_once_do_tmux_no_harm(
+    socket: str, binary: str, raw: Raw, server: int
+) -> None:
+    """tmux 3.3a crashes when two control clients introduce themselves at the same time."""
+    for _ in range(5):
+        await asyncio.gather(*(live(socket, binary, busy=False) for _ in range(6)))
+        assert is_running(server)
+    await eventually(lambda: only_theirs(raw))

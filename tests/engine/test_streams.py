@@ -162,6 +162,13 @@ async def test_several_followers_share_one_client_which_leaves_with_the_last(
     assert stream_clients(raw) == 0
 
 
+async def test_nothing_is_missed_once_a_pane_is_followed(tmux: Tmux, theirs: str) -> None:
+    for turn in range(10):
+        async with following(tmux, theirs) as follower:
+            await tmux.input.type(PaneId(theirs), f"<{turn}>")
+            await follower.saw(f"<{turn}>".encode())
+
+
 def stream_clients(raw: Raw) -> int:
     return raw("list-clients", "-F", "#{client_session}").split("\n").count("mine")
 

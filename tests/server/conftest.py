@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -43,10 +43,15 @@ def name() -> str:
 
 
 @pytest.fixture
-def pane(rig: Rig, name: str) -> Shell:
+def pane(rig: Rig, name: str) -> Iterator[Shell]:
     """`made = await pane()`: a session of ours whose shell stands at its prompt; or one with a command."""
+    ids: list[str] = []
 
     async def make(command: str | None = None, **more: Any) -> Made:
-        return await rig.session_of_ours(f"{name}-{next(_NUMBERS)}", command, **more)
+        made = await rig.session_of_ours(f"{name}-{next(_NUMBERS)}", command, **more)
+        ids.append(made.session)
+        return made
 
-    return make
+    yield make
+    for session in ids:
+        rig.raw("kill-session", "-t", session, check=False)

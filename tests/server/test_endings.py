@@ -53,12 +53,13 @@ async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
     await eventually(lambda: _is_left_alone(place, may_pipe=True))
 
 
-@pytest.mark.parametrize("way", ["eof", "SIGTERM"])
-async def test_while_the_client_does_not_read(place: Place, way: str) -> None:
+@pytest.mark.parametrize(("way", "requests"), [("eof", 400), ("SIGTERM", 400), ("SIGTERM", 600)])
+async def test_while_the_client_does_not_read(place: Place, way: str, requests: int) -> None:
+    """With 600 requests, more than are served at once."""
     async with place.serve() as wire:
         await _be_busy(wire, place)
         await wire.stop_reading()
-        for _ in range(400):
+        for _ in range(requests):
             await wire.start("tools/list")
         assert await _ended(wire, way) < 2
         assert wire.process.returncode == 0

@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+import mcp_types as types
 import pytest
 import pytest_asyncio
+from mcp.shared.message import SessionMessage
 
+from muxpilot.dispatch import Dispatch
+from muxpilot.server import stdio
+from muxpilot.servers import Servers
+from muxpilot.toolkit.spec import Scope
+from muxpilot.tools import TOOLS
 from tests.conftest import eventually
 from tests.server.wire import Place, Wire, environment, private_place
 
@@ -241,6 +252,96 @@ async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
         answer = await asyncio.wait_for(hanging, 20)
         assert "stopped" in answer["result"]["content"][0]["text"]
         await wire.call("kill-session", sessionId="stopped")
+
+
+async def test_a_call_ends_within_its_deadline_while_tmux_is_stopped(place: Place) -> None:
+    servers = Servers(place.socket)
+    [tool] = [replace(tool, deadline_s=0.3) for tool in TOOLS if tool.name == "list-sessions"]
+    dispatch = Dispatch([tool], Scope.ALL, servers)
+    try:
+        place.tmux("new-session", "-d", "-s", "deadline")
+        assert not (await dispatch.call(tool.name, {})).is_error
+        with place.stopped():
+            began = time.monotonic()
+            answer = await dispatch.call(tool.name, {})
+            assert 0.3 <= time.monotonic() - began < 0.8
+            assert answer.error == "not-answering"
+            assert "did not finish within 0.3 s" in answer.text
+        assert not (await dispatch.call(tool.name, {})).is_error
+    finally:
+        await dispatch.close()
+        place.tmux("kill-session", "-t", "=deadline")
+
+
+async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server whose every answer is 10 KB, and a client that sends 2,000 requests before it reads."""
+    monkeypatch.setattr(stdio, "MOST_UNANSWERED", 50)
+    with _socketpair() as requests, _socketpair() as answers:
+        writer, unanswered = stdio.Writer(answers[1].fileno()), stdio.Unanswered()
+        incoming = stdio.Incoming(stdio.Reader(requests[1].fileno()), writer, unanswered)
+        outgoing = stdio.Outgoing(writer, unanswered)
+        taken: list[types.RequestId] = []
+
+        async def serve() -> None:
+            async with anyio.create_task_group() as tasks:
+                async for item in incoming:
+                    assert isinstance(item, SessionMessage)
+                    assert isinstance(item.message, types.JSONRPCRequest)
+                    taken.append(item.message.id)
+                    answer = types.JSONRPCResponse(
+                        jsonrpc="2.0", id=item.message.id, result={"text": "x" * 10_000}
+                    )
+                    tasks.start_soon(outgoing.send, SessionMessage(answer))
+
+        async def is_full() -> bool:
+            return len(unanswered._ids) == 50
+
+        async with asyncio.timeout(20), anyio.create_task_group() as tasks:
+            tasks.start_soon(serve)
+            loop = asyncio.get_running_loop()
+            lines = b"".join(b'{"jsonrpc": "2.0", "id": %d, "method": "ping"}\n' % at for at in range(2000))
+            sending = asyncio.create_task(loop.sock_sendall(requests[0], lines))
+            await eventually(is_full)
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            assert len(taken) < 200, "fifty, and what fits into the client's own buffer"
+            received = 0
+            while received < 2000:
+                received += (await loop.sock_recv(answers[0], 1 << 20)).count(b"\n")
+            await sending
+            incoming.end()
+        assert taken == list(range(2000))
+
+
+async def test_whoever_stops_waiting_leaves_a_whole_line_behind() -> None:
+    """A call that is cancelled while its answer is being written must not cut the line off."""
+    with _socketpair() as (near, far):
+        outgoing = stdio.Outgoing(stdio.Writer(far.fileno()), stdio.Unanswered())
+        big = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "x" * 2_000_000})
+        writing = asyncio.create_task(outgoing.send(SessionMessage(big)))
+        await asyncio.sleep(0)
+        assert not writing.done()
+        writing.cancel()
+        await asyncio.wait([writing])
+        small = types.JSONRPCResponse(jsonrpc="2.0", id=2, result={})
+        after = asyncio.create_task(outgoing.send(SessionMessage(small)))
+        received = b""
+        async with asyncio.timeout(20):
+            while received.count(b"\n") < 2:
+                received += await asyncio.get_running_loop().sock_recv(near, 1 << 20)
+        await after
+        assert [json.loads(line)["id"] for line in received.splitlines()] == [1, 2]
+
+
+@contextmanager
+def _socketpair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    near, far = socket.socketpair()
+    with near, far:
+        near.setblocking(False)
+        far.setblocking(False)
+        yield near, far
 
 
 async def test_what_code_and_children_print_never_reaches_the_client(place: Place) -> None:

@@ -297,16 +297,30 @@ async def test_a_pane_that_ended_is_read_to_its_last_line(rig: Rig, call: Call, 
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
     reader = Reader(call, made.pane)
     await reader.read()
-    await typed(rig, made.pane, "seq 1000; echo last; exit 3")
-    text = await reader.until("\nlast(\n|$)", maxLines=5000)
-    assert [line for line in text.split("\n") if line.isdigit()] == [*map(str, range(1, 1001))]
+    await typed(rig, made.pane, "seq 1000; echo 'la''st'")
+    await rig.shows(made.pane, "\nlast\n")
+    await typed(rig, made.pane, "exit 3")
 
     async def dead() -> bool:
         rows = (await call("list-panes", windowId=made.window))["panes"]
         return bool(rows[0]["dead"])
 
     await eventually(dead)
-    assert "last" in (await call("read-pane", paneId=made.pane))["text"]
+    lines = (await reader.until("\nlast\n", maxLines=5000)).split("\n")
+    assert [line for line in lines if line.isdigit()] == [*map(str, range(1, 1001))]
+    assert (reader.last["missedLines"], await reader.read()) == (0, "")
+    assert "\n1000\nlast\n" in (await call("read-pane", paneId=made.pane))["text"]
+
+
+async def test_not_a_byte_of_a_program_of_ours_is_lost_when_it_ends(
+    rig: Rig, call: Call, pane: Shell
+) -> None:
+    made = await pane("exec sleep 60")
+    rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
+    await call("respawn-pane", paneId=made.pane, command="seq 5000; printf last", kill=True)
+    reader = Reader(call, made.pane)
+    lines = (await reader.until("\nlast$", maxLines=6000)).split("\n")
+    assert lines == [*map(str, range(1, 5001)), "last"]
 
 
 async def test_what_another_program_prints_in_the_pane_is_read_on(rig: Rig, call: Call, pane: Shell) -> None:

@@ -15,49 +15,36 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 import anyio
 import mcp_types as types
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-LARGEST_REQUEST = 4 * 1024 * 1024
-# With more answers than this unread, the next request is left in the pipe: memory has an end.
-MOST_UNREAD = 500
+LARGEST_REQUEST = 4 << 20
+# So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
+MOST_UNANSWERED = 500
 
 _READ = 1 << 18
-_WRITE = 1 << 20
+_PIPE = 1 << 16
 # How long a client that has left may still read what is due to it.
 _GRACE_S = 0.5
-
-Inbox = MemoryObjectSendStream[SessionMessage | Exception]
-Outbox = MemoryObjectReceiveStream[SessionMessage]
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """The two streams that the SDK serves, and the way to end them as the client would."""
-
-    incoming: MemoryObjectReceiveStream[SessionMessage | Exception]
-    outgoing: MemoryObjectSendStream[SessionMessage]
-    leave: Callable[[], None]
 
 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[Wire]:
-    inbox, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, outbox = anyio.create_memory_object_stream[SessionMessage](0)
     with ExitStack() as stack:
         reader = Reader(stack.enter_context(_taken(0, os.O_RDONLY)))
         writer = Writer(stack.enter_context(_taken(1, os.O_WRONLY)))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_receive, reader, inbox, writer, outbox)
-            tasks.start_soon(_send, outbox, writer)
-            yield Wire(incoming, outgoing, reader.end)
+        unanswered = Unanswered()
+        yield Wire(Incoming(reader, writer, unanswered), Outgoing(writer, unanswered))
+        await writer.room(0)
 
 
 @contextmanager
@@ -84,6 +71,62 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
+class Reader:
+    """Lines from a descriptor, until its end or `end`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lines: deque[bytes] = deque()
+        self._rest = bytearray()
+        self._size = 0
+        self._readable = asyncio.Event()
+        self._is_ended = False
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._readable.set()
+
+    async def line(self) -> bytes | None:
+        while not self._lines and not self._is_ended:
+            try:
+                data = os.read(self._descriptor, _READ)
+            except BlockingIOError:
+                await self._until_readable()
+                continue
+            except OSError:
+                data = b""  # the other end was reset: as good as its end
+            self._take(data)
+            if len(data) >= _PIPE:
+                await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
+        return self._lines.popleft() if self._lines and not self._is_ended else None
+
+    def _take(self, data: bytes) -> None:
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            self._keep(piece)
+            kind = TooLong if self._size > LARGEST_REQUEST else bytes
+            self._lines.append(kind(self._rest))
+            self._rest.clear()
+            self._size = 0
+        self._keep(rest)
+        self._is_ended |= not data
+
+    def _keep(self, piece: bytes) -> None:
+        self._rest += piece
+        self._size += len(piece)
+        if self._size > LARGEST_REQUEST:
+            del self._rest[TooLong.KEPT : -TooLong.KEPT]
+
+    async def _until_readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._readable.clear()
+        loop.add_reader(self._descriptor, self._readable.set)
+        try:
+            await self._readable.wait()
+        finally:
+            loop.remove_reader(self._descriptor)
+
+
 class TooLong(bytes):
     """The two ends of a line that is longer than a request may be."""
 
@@ -92,133 +135,163 @@ class TooLong(bytes):
     KEPT = 256
 
 
-class Reader:
-    """Lines from a descriptor, until its end or `end`."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._line = bytearray()
-        self._size = 0
-        self._pause = Pause()
-        self._is_ended = False
-
-    def end(self) -> None:
-        self._is_ended = True
-        self._pause.wake()
-
-    async def lines(self) -> AsyncIterator[bytes]:
-        while data := await self._read():
-            *whole, rest = data.split(b"\n")
-            for piece in whole:
-                self._keep(piece)
-                yield self._complete()
-            self._keep(rest)
-            await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
-
-    def _keep(self, piece: bytes) -> None:
-        self._line += piece
-        self._size += len(piece)
-        if self._size > LARGEST_REQUEST:
-            del self._line[TooLong.KEPT : -TooLong.KEPT]
-
-    def _complete(self) -> bytes:
-        kind = TooLong if self._size > LARGEST_REQUEST else bytes
-        line = kind(self._line)
-        self._line.clear()
-        self._size = 0
-        return line
-
-    async def _read(self) -> bytes:
-        while not self._is_ended:
-            try:
-                return os.read(self._descriptor, _READ)
-            except BlockingIOError:
-                await self._pause.until_readable(self._descriptor)
-            except OSError:
-                break  # the other end was reset: as good as its end
-        return b""
-
-
 class Writer:
-    """Bytes to a descriptor, whole and in order; `write` waits while they are not taken."""
+    """Bytes to a descriptor, whole and in order, whoever stops waiting meanwhile.
+
+    What is not taken at once waits in memory, and `room` for there to be less of it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._lock = asyncio.Lock()
-        self._pause = Pause()
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._written = asyncio.Event()
         self._is_closed = False
 
-    async def write(self, data: bytes) -> None:
-        async with self._lock:
-            view = memoryview(data)
-            while view and not self._is_closed:
-                try:
-                    view = view[os.write(self._descriptor, view[:_WRITE]) :]
-                except BlockingIOError:
-                    await self._pause.until_writable(self._descriptor)
-                except OSError:
-                    self.close()  # nobody reads any more; the end of stdin will follow
+    def write(self, data: bytes) -> None:
+        if self._unsent:
+            self._unsent += data
+        elif not self._is_closed:
+            self._unsent += data[self._send(data) :]
+            if self._unsent:
+                self._loop.add_writer(self._descriptor, self._flush)
 
-    async def turn(self) -> None:
-        """Wait until what is being written is written."""
-        async with self._lock:
-            await asyncio.sleep(0)
+    async def room(self, most: int) -> None:
+        """Wait until no more than this is unsent."""
+        while len(self._unsent) > most:
+            self._written.clear()
+            await self._written.wait()
 
     def close(self) -> None:
-        """Nothing is written, or waited for, from now on."""
+        """What is unsent is given up, and so is everything from now on."""
+        if self._unsent:
+            self._loop.remove_writer(self._descriptor)
         self._is_closed = True
-        self._pause.wake()
+        self._unsent.clear()
+        self._written.set()
+
+    def _flush(self) -> None:
+        del self._unsent[: self._send(self._unsent)]
+        if not self._unsent and not self._is_closed:
+            self._loop.remove_writer(self._descriptor)
+        self._written.set()
+
+    def _send(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.close()  # nobody reads any more; the end of stdin will follow
+            return len(data)
 
 
-class Pause:
-    """One wait at a time for a descriptor, which `wake` can end early. A regular file is always ready."""
+class Unanswered:
+    """The ids of requests that are being served, or whose answers are not read."""
 
     def __init__(self) -> None:
-        self._future: asyncio.Future[None] | None = None
+        self._ids: set[types.RequestId | None] = set()
+        self._fewer = asyncio.Event()
+        self._is_open = False
 
-    def wake(self) -> None:
-        if self._future is not None and not self._future.done():
-            self._future.set_result(None)
+    def add(self, identity: types.RequestId) -> None:
+        self._ids.add(identity)
 
-    async def until_readable(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, self.wake)
-        try:
-            await self._woken(loop)
-        finally:
-            loop.remove_reader(descriptor)
+    def discard(self, identity: types.RequestId | None) -> None:
+        self._ids.discard(identity)
+        self._fewer.set()
 
-    async def until_writable(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_writer(descriptor, self.wake)
-        try:
-            await self._woken(loop)
-        finally:
-            loop.remove_writer(descriptor)
+    async def room(self) -> None:
+        while len(self._ids) >= MOST_UNANSWERED and not self._is_open:
+            self._fewer.clear()
+            await self._fewer.wait()
 
-    async def _woken(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._future = loop.create_future()
-        await self._future
+    def let_go(self) -> None:
+        """Nobody has to wait any more."""
+        self._is_open = True
+        self._fewer.set()
 
 
-async def _receive(reader: Reader, inbox: Inbox, writer: Writer, outbox: Outbox) -> None:
-    async with inbox:
-        async for line in reader.lines():
+class Stream:
+    """What the SDK asks of both of its streams."""
+
+    async def aclose(self) -> None:
+        """The descriptors are closed where they were taken."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Incoming(Stream):
+    """The client's messages. What is none is answered here, and never seen by the SDK."""
+
+    def __init__(self, reader: Reader, writer: Writer, unanswered: Unanswered) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._unanswered = unanswered
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            await self._unanswered.room()
+            line = await self._reader.line()
+            if line is None:
+                asyncio.get_running_loop().call_later(_GRACE_S, self._writer.close)
+                raise anyio.EndOfStream
             message = _parsed(line)
-            if isinstance(message, bytes):
-                await writer.write(message)
-            else:
-                await inbox.send(SessionMessage(message))
-            while outbox.statistics().tasks_waiting_send > MOST_UNREAD:
-                await writer.turn()
-    asyncio.get_running_loop().call_later(_GRACE_S, writer.close)
+            if not isinstance(message, bytes):
+                self._count(message)
+                return SessionMessage(message)
+            self._writer.write(message)
+            await self._writer.room(_PIPE)
+
+    def end(self) -> None:
+        """As if the client had left."""
+        self._reader.end()
+        self._unanswered.let_go()
+
+    def _count(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            self._unanswered.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._unanswered.discard((message.params or {}).get("requestId"))  # it never will be
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
 
-async def _send(outbox: Outbox, writer: Writer) -> None:
-    async with outbox:
-        async for item in outbox:
-            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await writer.write(text.encode() + b"\n")
+class Outgoing(Stream):
+    """Our messages; whoever sends one waits until it is, or almost is, with the client."""
+
+    def __init__(self, writer: Writer, unanswered: Unanswered) -> None:
+        self._writer = writer
+        self._unanswered = unanswered
+
+    async def send(self, item: SessionMessage, /) -> None:
+        message = item.message
+        self._writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        try:
+            await self._writer.room(_PIPE)
+        finally:
+            if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                self._unanswered.discard(message.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The two streams that the SDK serves."""
+
+    incoming: Incoming
+    outgoing: Outgoing
 
 
 def _parsed(line: bytes) -> types.JSONRPCMessage | bytes:

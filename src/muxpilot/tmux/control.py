@@ -53,6 +53,8 @@ class ControlClient:
         self._parser = Parser()
         self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._unsent = bytearray()
+        self._is_flush_due = False
+        self._is_blocked = False
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(near, self._readable)
         self._begun = asyncio.Event()
@@ -94,8 +96,9 @@ class ControlClient:
         guard = secrets.token_hex(8).encode()
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._parser.expect(guard)
+        is_first = not self._waiting
         self._waiting.append(future)
-        self._write(line + b"\ndisplay-message -p " + guard + b"\n")
+        self._write(line + b"\ndisplay-message -p " + guard + b"\n", at_once=is_first)
         return await future
 
     async def last_words(self) -> str:
@@ -117,20 +120,28 @@ class ControlClient:
                 self._process.kill()
                 await self._process.wait()
 
-    def _write(self, data: bytes) -> None:
-        if self._unsent:
-            self._unsent += data
-            return
-        sent = self._send(data)
-        if sent < len(data):
-            self._unsent += data[sent:]
-            self._loop.add_writer(self._socket, self._writable)
+    def _write(self, data: bytes, *, at_once: bool) -> None:
+        """While others wait for tmux anyway, what they all ask in this turn of the loop goes out as one."""
+        self._unsent += data
+        if at_once:
+            self._flush()
+        elif not self._is_flush_due:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
 
-    def _writable(self) -> None:
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        if self.closed.is_set():
+            return
         sent = self._send(bytes(self._unsent[:_SOCKET_BUFFER]))
         del self._unsent[:sent]
-        if not self._unsent and not self.closed.is_set():
+        if self.closed.is_set():
+            return
+        if self._unsent and not self._is_blocked:
+            self._loop.add_writer(self._socket, self._flush)
+        elif self._is_blocked and not self._unsent:
             self._loop.remove_writer(self._socket)
+        self._is_blocked = bool(self._unsent)
 
     def _send(self, data: bytes) -> int:
         try:

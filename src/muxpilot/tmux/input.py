@@ -69,7 +69,8 @@ class Input:
         if row.is_dead:
             raise PaneDead(f"The program of pane {pane!r} has ended.")
         lines = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text).replace("\n", "\r\n")
-        shown = ("\x1b[H\x1b[2J\x1b[3J" if clear else "\r") + lines + "\r\n"
+        begin = "\x1b[H\x1b[2J" if clear else "\r\n" if row.cursor_column else ""
+        shown = begin + lines + "\r\n"
         await _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
 
     async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:

@@ -86,6 +86,7 @@ class Pane:
     in_mode: bool
     is_alternate: bool
     is_piped: bool
+    cursor_column: int
     window_id: WindowId
     session_id: SessionId
     server_pid: int
@@ -116,6 +117,7 @@ PANE = fields(
     in_mode=("pane_in_mode", flag),
     is_alternate=("alternate_on", flag),
     is_piped=("pane_pipe", flag),
+    cursor_column=("cursor_x", int),
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),
     server_pid=("pid", int),

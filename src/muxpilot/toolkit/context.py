@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId, Tmux
 
-Progress = Callable[[float, float | None, str], Awaitable[None]]
+Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
 
 async def unheard(progress: float, total: float | None, message: str) -> None:

@@ -61,11 +61,7 @@ class ServerList:
 @tool(Effect.READ, PRIMITIVE, "list")
 async def list_clients(ctx: Context) -> ClientList:
     """List the terminals through which people look at tmux."""
-    try:
-        rows = await ctx.tmux.clients.list()
-    except NoServer:
-        rows = []  # nobody looks at a server that is not running
-    return ClientList([ClientRow.of(row) for row in rows])
+    return ClientList([ClientRow.of(row) for row in await ctx.tmux.clients.list()])
 
 
 @tool(Effect.DESTROY, PRIMITIVE, "kill")

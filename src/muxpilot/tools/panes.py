@@ -120,9 +120,8 @@ async def split_pane(
 
 @tool(Effect.CHANGE, PRIMITIVE, "rename")
 async def rename_pane(ctx: Context, pane_id: PaneId, title: Annotated[str, "The new title"]) -> TitledPane:
-    """Set a pane's title."""
-    await ctx.tmux.panes.rename(pane_id, title)
-    return TitledPane(pane_id, title)
+    """Set a pane's title; answers the one that tmux keeps."""
+    return TitledPane(pane_id, await ctx.tmux.panes.rename(pane_id, title))
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")

@@ -1,0 +1,180 @@
+"""The engine against one `tmux` process per call and against libtmux, side by side in one run.
+
+    ./dev bench engine
+
+Every row of plain calls asks tmux the very same question in all three ways, taken in turn. It ends with 0
+whether the bars are met or not: a noisy machine is not a failure, but it says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import libtmux
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.measure import (
+    Call,
+    Times,
+    cpu_s,
+    descendants,
+    interleaved,
+    machine,
+    print_table,
+    throughput,
+)
+from muxpilot import Tmux
+from muxpilot.tmux import PaneId, Program, SessionId
+from muxpilot.tmux.formats import template
+from muxpilot.tmux.models import PANE
+
+ROUNDS = 30
+CALLERS = 50
+IDLE_PANES = 50
+IDLE_S = 10.0
+
+
+@dataclass(slots=True)
+class Bench:
+    """A private server with five panes, and the three ways to ask it."""
+
+    tmux: Tmux
+    binary: str
+    threads: ThreadPoolExecutor
+    rows: list[list[str]] = field(default_factory=list)
+
+    async def process(self, *args: str) -> bytes:
+        """One tmux process."""
+        running = await asyncio.create_subprocess_exec(
+            *(self.binary, "-u", "-S", self.tmux.socket, *args),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        out, err = await running.communicate()
+        if running.returncode:
+            raise RuntimeError(err.decode())
+        return out
+
+    async def in_thread(self, call: Callable[[], object]) -> object:
+        return await asyncio.get_running_loop().run_in_executor(self.threads, call)
+
+    def judge(self, name: str, times: Mapping[str, Times], bar: float) -> None:
+        ours, *others = times.values()
+        ratios = [other.at(0.5) / ours.at(0.5) for other in others]
+        cells = [f"{time} ms" for time in times.values()]
+        self.add(name, cells, ratios, bar)
+
+    def add(self, name: str, cells: list[str], ratios: list[float], bar: float) -> None:
+        verdict = "met" if min(ratios) >= bar else "missed"
+        shown = [f"{ratio:.1f}x" for ratio in ratios]
+        self.rows.append([name, *cells, *shown, f">= {bar:g}x: {verdict}"])
+
+
+def questions(bench: Bench, pane: PaneId) -> dict[str, dict[str, Call]]:
+    """By name: the same question, asked by the engine, by a process and by libtmux."""
+    server = libtmux.Server(socket_path=bench.tmux.socket)
+    run, format_ = bench.tmux.connection.run, template(PANE)
+    commands = {
+        "display-message": ("display-message", "-p", "-t", pane, "#{pane_id}"),
+        "list-panes, 5 panes": ("list-panes", "-a", "-F", format_),
+        "send-keys": ("send-keys", "-t", pane, "-l", "x"),
+        "capture 1000 lines": ("capture-pane", "-p", "-S", "-1000", "-E", "-", "-t", pane),
+    }
+    ours: dict[str, Call] = {name: partial(run, command) for name, command in commands.items()}
+    ours["list-panes, 5 panes"] = bench.tmux.panes.list
+    ours["capture 1000 lines"] = partial(bench.tmux.capture.last, pane, 1000)
+    return {
+        name: {
+            "muxpilot": ours[name],
+            "process": partial(bench.process, *command),
+            "libtmux": partial(bench.in_thread, partial(server.cmd, *command)),
+        }
+        for name, command in commands.items()
+    }
+
+
+async def plain_calls(bench: Bench, asked: dict[str, dict[str, Call]]) -> None:
+    for name, ways in asked.items():
+        is_capture = name.startswith("capture")
+        bench.judge(name, await interleaved(ways, rounds=ROUNDS), bar=3 if is_capture else 15)
+
+
+async def many_callers(bench: Bench, asked: dict[str, dict[str, Call]]) -> None:
+    for name in ("display-message", "list-panes, 5 panes"):
+        speeds = []
+        for way, call in asked[name].items():
+            each = 100 if way == "muxpilot" else 4
+            speeds.append(await throughput(call, callers=CALLERS, each=each))
+        cells = [f"{speed:,.0f}/s" for speed in speeds]
+        ratios = [speeds[0] / speed for speed in speeds[1:]]
+        bench.add(f"{CALLERS} callers, {name}", cells, ratios, bar=25)
+
+
+async def idle_cost(bench: Bench, session: SessionId) -> None:
+    """What it costs to follow panes in which nothing happens: us, tmux, and all that both have started."""
+    for _ in range(IDLE_PANES):
+        await bench.tmux.windows.create(session, program=Program("exec sleep 600"))
+    [server] = {row.server_pid for row in await bench.tmux.panes.list()}
+    pids = descendants(os.getpid()) | descendants(server)
+    before = cpu_s(pids)
+    await asyncio.sleep(IDLE_S)
+    share = (cpu_s(pids) - before) / IDLE_S * 100
+    verdict = "met" if share < 1 else "missed"
+    cells = [f"{share:.2f} % of a core", "", "", "", "", f"< 1 %: {verdict}"]
+    bench.rows.append([f"{IDLE_PANES} streamed panes, idle", *cells])
+
+
+async def fill(tmux: Tmux, session: SessionId) -> PaneId:
+    """Five panes in all; one has a thousand lines to show."""
+    lines = "seq -f 'line %04g of a thousand, as wide as a line of a log may be' 1 1100; exec cat"
+    made = await tmux.windows.create(session, program=Program(lines))
+    for _ in range(3):
+        await tmux.windows.split(made.pane_id, program=Program("exec cat"))
+    stream = tmux.streams.of(made.pane_id)
+    if stream is None:
+        raise RuntimeError("a pane of ours has no stream")
+    async for event in stream.follow(0):
+        if b"line 1100" in getattr(event, "data", b""):
+            break
+    return made.pane_id
+
+
+async def measure(binary: str, folder: str) -> None:
+    async with Tmux(f"{folder}/s", binary=binary, config="/dev/null") as tmux:
+        session = await tmux.sessions.create("bench", program=Program("exec cat"))
+        major, minor = await tmux.version()
+        print(f"{machine()}, tmux {major}.{minor}, libtmux {libtmux.__version__}\n")
+        with ThreadPoolExecutor(CALLERS) as threads:
+            bench = Bench(tmux, binary, threads)
+            asked = questions(bench, await fill(tmux, session.session_id))
+            await plain_calls(bench, asked)
+            await many_callers(bench, asked)
+            await idle_cost(bench, session.session_id)
+        await tmux.sessions.kill(session.session_id)
+    head = ["p50 / p99", "muxpilot", "process", "libtmux", "vs process", "vs libtmux", "bar"]
+    print_table(head, bench.rows)
+    missed = sum("missed" in row[-1] for row in bench.rows)
+    print(f"\n{missed} of {len(bench.rows)} bars missed" if missed else "\nall bars met")
+
+
+def main() -> None:
+    binary = shutil.which("tmux")
+    if binary is None:
+        sys.exit("there is no tmux to measure")
+    with tempfile.TemporaryDirectory(prefix="mx", dir="/tmp") as folder:
+        asyncio.run(measure(binary, folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Servers to measure against: `python bench/variants.py spawning|sdk-stdio|bare [ARGS of muxpilot]`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+
+def spawning(argv: list[str]) -> int:
+    """muxpilot, but every call of tmux is a process of its own."""
+    from muxpilot.cli.main import main
+    from muxpilot.tmux import oneshot
+    from muxpilot.tmux.connection import Connection
+    from muxpilot.tmux.control import Braces
+    from muxpilot.tmux.endpoint import Command
+    from muxpilot.tmux.protocol import Reply
+
+    def argument(word: str | bytes) -> str | bytes:
+        return bytes(word[1:-1]) if isinstance(word, Braces) else word  # argv has no need of braces
+
+    async def alone(self: Connection, commands: tuple[Command, ...]) -> Reply:
+        plain = [tuple(argument(word) for word in command) for command in commands]
+        return await oneshot.run(self.endpoint, plain)
+
+    Connection._through_client = alone  # type: ignore[method-assign]
+    return main(argv)
+
+
+def sdk_stdio(argv: list[str]) -> int:
+    """muxpilot on the SDK's own stdio transport."""
+    from mcp.server.stdio import stdio_server
+
+    from muxpilot.cli.main import main
+    from muxpilot.server import serve
+
+    @asynccontextmanager
+    async def threads() -> AsyncIterator[Any]:
+        async with stdio_server() as (incoming, outgoing):
+            vars(incoming)["end"] = lambda: None  # signals are not measured
+            yield SimpleNamespace(incoming=incoming, outgoing=outgoing)
+
+    vars(serve)["stdio"] = threads
+    return main(argv)
+
+
+def bare(argv: list[str]) -> int:
+    """The least that the SDK can be: one tool, the low-level server, its own transport."""
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    async def tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        schema = {"type": "object", "properties": {}}
+        return types.ListToolsResult(tools=[types.Tool(name="one", description="x", input_schema=schema)])
+
+    async def call(ctx: Any, params: Any) -> types.CallToolResult:
+        return types.CallToolResult(content=[types.TextContent(type="text", text="x")])
+
+    async def run() -> None:
+        server: Server[Any] = Server("bare", on_list_tools=tools, on_call_tool=call)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    asyncio.run(run())
+    return 0
+
+
+VARIANTS = {"spawning": spawning, "sdk-stdio": sdk_stdio, "bare": bare}
+
+if __name__ == "__main__":
+    raise SystemExit(VARIANTS[sys.argv[1]](sys.argv[2:]))

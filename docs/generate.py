@@ -1,0 +1,109 @@
+"""Write the generated parts of docs/: `./dev docs`. With `--check`, only say whether they are up to date."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from muxpilot.toolkit.arguments import Argument
+from muxpilot.toolkit.spec import SOCKET, Scope, Tool
+from muxpilot.tools import TOOLS
+
+TARGET = Path(__file__).with_name("tools.md")
+
+_HEAD = """\
+# Tools
+
+Written by `./dev docs` from the tools themselves; do not edit.
+
+A tool is offered in the scopes that its row names (`--scope`, see [cli.md](cli.md)). An argument with `?` may
+be left out, one with `=` has that default; a field of an answer with `?` may be null or left out. Every tool
+also takes `socket?` ({socket}) unless its row says otherwise. Effects: `read` changes nothing,
+`create` adds, `change` alters, `type` reaches a program, `destroy` ends something.
+"""
+
+
+def document() -> str:
+    offered = [tool for tool in TOOLS if tool.scopes]
+    parts = [_HEAD.format(socket=SOCKET.description)]
+    for noun in dict.fromkeys(_noun(tool) for tool in offered):
+        parts.append(f"## {noun.capitalize()}\n")
+        parts.append("| tool | arguments | answer | scopes | effect |\n| --- | --- | --- | --- | --- |")
+        parts += [_row(tool) for tool in offered if _noun(tool) == noun]
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _noun(tool: Tool) -> str:
+    """The file that a tool is declared in."""
+    return str(tool.run.__module__.rpartition(".")[2])
+
+
+def _row(tool: Tool) -> str:
+    name = f"**{tool.name}**<br>{_escaped(tool.description)}"
+    given = [_argument(row) for row in tool.arguments if row is not SOCKET]
+    if not tool.takes_socket:
+        given.append("no `socket`")
+    scopes = ", ".join(scope.value for scope in Scope if scope in tool.scopes)
+    cells = (name, "<br>".join(given) or "none", _answer(tool), scopes, tool.effect.value)
+    return f"| {' | '.join(cells)} |"
+
+
+def _argument(row: Argument) -> str:
+    mark = "" if row.is_required else "?" if row.default is None else f" = {_literal(row.default)}"
+    return f"`{row.wire}{mark}` {_escaped(row.description)}{_allowed(row)}"
+
+
+def _allowed(row: Argument) -> str:
+    """What the schema allows, where the description does not say so already."""
+    schema = row.kind.schema
+    if "enum" in schema:
+        return f" ({', '.join(schema['enum'])})"
+    if "minimum" in schema:
+        return f" ({schema['minimum']} to {schema['maximum']})"
+    return ""
+
+
+def _literal(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _answer(tool: Tool) -> str:
+    return "the text" if tool.output_schema is None else f"`{_shape(tool.output_schema)}`"
+
+
+def _shape(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_shape(part) for part in schema["anyOf"])
+    if schema["type"] == "array":
+        return f"[{_shape(schema['items'])}]"
+    if schema["type"] == "object":
+        return f"{{{', '.join(_fields(schema))}}}"
+    return "" if isinstance(schema["type"], str) else "?"
+
+
+def _fields(schema: dict[str, Any]) -> Iterator[str]:
+    for name, inner in schema.get("properties", {}).items():
+        shape = _shape(inner)
+        yield f"{name}: {shape}" if shape[:1] in ("[", "{") else f"{name}{shape}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def main() -> int:
+    text = document()
+    if "--check" in sys.argv:
+        is_fresh = TARGET.exists() and TARGET.read_text() == text
+        print(f"{TARGET} is {'up to date' if is_fresh else 'stale: run ./dev docs'}")
+        return 0 if is_fresh else 1
+    TARGET.write_text(text)
+    print(f"wrote {TARGET}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

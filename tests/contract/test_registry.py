@@ -1,0 +1,194 @@
+"""What holds for the registry and the source as a whole: prompts, hints, size on the wire, layers, sizes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import statistics
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from muxpilot.config import Settings
+from muxpilot.toolkit.spec import Effect, Scope, Tool
+from muxpilot.tools import TOOLS
+
+SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
+FILES = sorted(SOURCE.rglob("*.py"))
+OFFERED = [tool for tool in TOOLS if tool.scopes]
+
+TOKENS = 4_000
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 25  # of nine in ten
+
+KILLING = {"kill-session", "kill-window", "kill-pane", "detach-client", "respawn-pane"}
+READING = {
+    *("socket-for-path", "list-sessions", "find-session", "get-current-session", "list-windows"),
+    *("list-panes", "list-clients", "list-servers", "capture-pane", "read-pane", "search-panes"),
+}
+
+
+def place(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def name_of(tool: Tool) -> str:
+    return tool.name
+
+
+@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
+def test_a_tool_is_a_prompt_with_every_argument_described(tool: Tool) -> None:
+    assert 0 < len(tool.description) <= 400
+    assert tool.description[0].isupper()
+    assert tool.description.endswith((".", ")"))
+    for argument in tool.arguments:
+        assert 0 < len(argument.description) <= 120, argument.wire
+        assert not argument.description.endswith("."), argument.wire
+    assert all(row["description"] for row in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
+def test_schemas_are_valid_and_closed(tool: Tool) -> None:
+    jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+    assert tool.input_schema["additionalProperties"] is False
+    for argument in tool.arguments:
+        if not argument.is_required and argument.default is not None:
+            jsonschema.validate(argument.default, argument.schema())
+    if tool.output_schema is not None:
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.output_schema["type"] == "object"
+
+
+@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
+def test_hints_are_honest(tool: Tool) -> None:
+    hints = tool.effect.hints
+    assert hints.get("readOnlyHint", False) is (tool.effect is Effect.READ)
+    assert (tool.effect is Effect.READ) is (tool.name in READING)
+    assert (tool.effect is Effect.DESTROY) is (tool.name in KILLING)
+    types_into_panes = tool.name.startswith("send-") or tool.name == "paste-text"
+    assert (tool.effect is Effect.TYPE) is types_into_panes
+    assert hints.get("destructiveHint", False) is (tool.name in KILLING or types_into_panes)
+
+
+def test_names_are_unique_and_every_tool_has_a_group() -> None:
+    assert len({tool.name for tool in TOOLS}) == len(TOOLS)
+    assert all(tool.group for tool in TOOLS)
+    assert all(Scope.ALL in tool.scopes and Scope.PRIMITIVES in tool.scopes for tool in OFFERED)
+
+
+@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
+def test_every_tool_but_two_takes_a_socket(tool: Tool) -> None:
+    takes = "socket" in tool.input_schema["properties"]
+    assert takes is (tool.name not in ("socket-for-path", "list-servers"))
+
+
+def on_the_wire(scope: Scope) -> str:
+    """The tools/list result as it goes to a client."""
+    from muxpilot.app import build
+    from muxpilot.server.mcp import Face
+
+    face = Face(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
+    result: Any = face._tools
+    text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
+    return text
+
+
+def tokens(text: str) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of its own loading
+        import bpe_openai  # type: ignore[import-untyped]
+    return len(bpe_openai.get_encoding("o200k_base").encode(text))
+
+
+def test_the_default_scope_is_cheap_to_list() -> None:
+    text = on_the_wire(Scope.AGENTIC)
+    assert len(json.loads(text)["tools"]) >= 14
+    used = tokens(text)
+    print(f"tools/list of agentic: {used} tokens, room for {TOKENS - used}")  # noqa: T201
+    assert used < TOKENS
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module or ""
+
+
+def is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def below(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "tmux").rglob("*.py")), ids=place)
+def test_the_engine_needs_nothing_but_the_standard_library(path: Path) -> None:
+    foreign = [
+        name
+        for name in imports(path)
+        if not is_standard(name) and not below(name, "muxpilot.errors", "muxpilot.tmux")
+    ]
+    assert foreign == []
+
+
+def test_only_the_server_knows_the_sdk_and_only_patterns_know_re2() -> None:
+    for path in FILES:
+        inside = path.relative_to(SOURCE).parts
+        for name in imports(path):
+            if below(name, "mcp", "mcp_types", "anyio", "pydantic"):
+                assert inside[0] == "server", f"{path} imports {name}"
+            if below(name, "re2"):
+                assert inside == ("patterns.py",), f"{path} imports {name}"
+
+
+# Each may import what stands in its row, besides the standard library and its own package.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "errors.py": (),
+    "patterns.py": ("errors",),
+    "reading": ("errors", "tmux"),
+    "servers.py": ("tmux",),
+    "toolkit": ("errors", "tmux", "reading", "servers"),
+    "tools": ("errors", "tmux", "patterns", "toolkit"),
+    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit"),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_point_one_way(layer: str) -> None:
+    root = SOURCE / layer
+    for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+        for name in imports(path):
+            if below(name, "muxpilot"):
+                own = f"muxpilot.{layer.removesuffix('.py')}"
+                allowed = (own, *(f"muxpilot.{other}" for other in LAYERS[layer]))
+                assert below(name, *allowed), f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+
+
+def function_lengths() -> Iterator[int]:
+    """Lines of each function without its docstring and its signature."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+                yield (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_functions_are_short() -> None:
+    lengths = list(function_lengths())
+    assert statistics.quantiles(lengths, n=10)[-1] <= LONGEST_FUNCTION
+    assert statistics.median(lengths) <= 6
