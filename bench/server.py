@@ -2,8 +2,8 @@
 
     ./dev bench server
 
-The servers take turns call by call. It ends with 0 whether the bars are met or not: a noisy machine is not
-a failure, but it says so.
+The servers take turns call by call, each on a tmux of its own. It ends with 0 whether the bars are met or
+not: a noisy machine is not a failure, but it says so.
 """
 
 from __future__ import annotations
@@ -93,17 +93,15 @@ def starts(commands: Mapping[str, list[str]], home: str, rounds: int) -> dict[st
     return {name: Times(times) for name, times in taken.items()}
 
 
-def measured(socket: str, home: str, arguments: argparse.Namespace) -> Iterator[list[str]]:
-    flags = ["--socket", socket]
-    commands = {
-        "ours": [*OURS, *flags],
-        "a tmux process per call": [*VARIANTS, "spawning", *flags],
-        "the SDK's stdio": [*VARIANTS, "sdk-stdio", *flags],
-    }
+def measured(arguments: argparse.Namespace) -> Iterator[list[str]]:
+    rivals = {"a tmux process per call": "spawning", "the SDK's stdio": "sdk-stdio"}
+    commands = {"ours": OURS} | {name: [*VARIANTS, variant] for name, variant in rivals.items()}
     bars = {"a tmux process per call": 4.0}
     with ExitStack() as stack:
-        clients = {name: Client(argv, home) for name, argv in commands.items()}
-        for client in clients.values():
+        clients = {}
+        for name, argv in commands.items():
+            socket, home = stack.enter_context(private_tmux())
+            clients[name] = client = Client([*argv, "--socket", socket], home)
             stack.callback(client.close)
             client.shake_hands()
         for tool, given in {"list-panes": {}, "send-keys": {"paneId": "%0", "keys": "hello"}}.items():
@@ -111,14 +109,18 @@ def measured(socket: str, home: str, arguments: argparse.Namespace) -> Iterator[
             ours = taken.pop("ours")
             for rival, times in taken.items():
                 for name, share in SHARES.items():
-                    yield faster(
-                        f"{tool} {name}, against {rival}", ours.at(share), times.at(share), bars.get(rival)
-                    )
-    taken = starts({"ours": commands["ours"], "bare": [*VARIANTS, "bare"]}, home, arguments.starts)
+                    what = f"{tool} {name}, against {rival}"
+                    yield faster(what, ours.at(share), times.at(share), bars.get(rival))
+    yield start_up(arguments.starts)
+
+
+def start_up(rounds: int) -> list[str]:
+    with private_tmux() as (socket, home):
+        taken = starts({"ours": [*OURS, "--socket", socket], "bare": [*VARIANTS, "bare"]}, home, rounds)
     mine, least = taken["ours"].at(0.5), taken["bare"].at(0.5)
     verdict = "met" if mine / least <= 1.3 else "missed"
     what = "start to tools/list, median, against the SDK's bare server"
-    yield [what, f"{mine:.0f}", f"{least:.0f}", f"{mine / least:.2f}x as long", f"<= 1.3x: {verdict}"]
+    return [what, f"{mine:.0f}", f"{least:.0f}", f"{mine / least:.2f}x as long", f"<= 1.3x: {verdict}"]
 
 
 def faster(what: str, ours_ms: float, rival_ms: float, bar: float | None) -> list[str]:
@@ -149,8 +151,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=9, help="starts of each server")
     arguments = parser.parse_args()
     version = subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout.strip()
-    with private_tmux() as (socket, home):
-        rows = list(measured(socket, home, arguments))
+    rows = list(measured(arguments))
     print(f"{machine()}, {version}; {arguments.rounds} calls and {arguments.starts} starts of each,", end=" ")
     print(f"load {os.getloadavg()[0]:.1f}\n")
     print_table(HEAD, rows)

@@ -40,8 +40,7 @@ def sdk_stdio(argv: list[str]) -> int:
     @asynccontextmanager
     async def threads() -> AsyncIterator[Any]:
         async with stdio_server() as (incoming, outgoing):
-            vars(incoming)["end"] = lambda: None  # signals are not measured
-            yield SimpleNamespace(incoming=incoming, outgoing=outgoing)
+            yield SimpleNamespace(incoming=incoming, outgoing=outgoing, leave=lambda: None)
 
     vars(serve)["stdio"] = threads
     return main(argv)

@@ -15,7 +15,8 @@ from muxpilot.cli.main import _parser
 from muxpilot.config import SHELL_TYPES
 from muxpilot.prompts import PROMPTS, Prompt
 from muxpilot.resources import ROWS
-from muxpilot.server.stdio import LARGEST_REQUEST, MOST_UNANSWERED
+from muxpilot.server.pipes import LARGEST_LINE
+from muxpilot.server.stdio import MOST_UNANSWERED
 from muxpilot.toolkit.spec import Scope, Tool
 from muxpilot.tools import TOOLS
 
@@ -69,7 +70,7 @@ def test_every_name_that_a_person_may_give_is_in_the_docs(word: str) -> None:
 
 def test_the_limits_of_the_wire_are_in_the_docs() -> None:
     text = (DOCS / "cli.md").read_text()
-    assert f"above {LARGEST_REQUEST >> 20} MB" in text
+    assert f"above {LARGEST_LINE >> 20} MB" in text
     assert f"{MOST_UNANSWERED} requests are" in text
 
 

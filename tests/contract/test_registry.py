@@ -159,7 +159,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "servers.py": ("tmux",),
     "toolkit": ("errors", "tmux", "reading", "servers"),
     "tools": ("errors", "tmux", "patterns", "toolkit"),
-    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit"),
+    "heartbeat.py": ("toolkit",),
+    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat"),
 }
 
 

@@ -260,9 +260,9 @@ async def test_what_is_shown_is_neither_typed_nor_run(
 ) -> None:
     canary = tmp_path / "canary"
     made = await at_rest(tmux, command)
-    await tmux.input.show(made.pane_id, f"$(touch {canary})\ntouch {canary}\n; `touch {canary}` #(x) é世")
-    shown = await screen(tmux, made.pane_id)
-    assert f"$(touch {canary})\ntouch {canary}\n; `touch {canary}` #(x) é世" in shown
+    text = f"$(touch {canary})\ntouch {canary}\n; `touch {canary}` #(x) é世"
+    await tmux.input.show(made.pane_id, text)
+    await eventually(lambda: _ends_with(tmux, made.pane_id, text))
     if command is None:
         await tmux.input.type(made.pane_id, "echo a''fter", enter=True)
         await printed(stream_of(tmux, made.pane_id), b"\nafter")
@@ -281,7 +281,7 @@ async def test_what_is_shown_steers_no_terminal(tmux: Tmux) -> None:
 async def test_show_can_clear_the_screen_first_and_leaves_the_scrollback(tmux: Tmux) -> None:
     made = await at_rest(tmux, "echo READY; exec sleep 60")
     await tmux.input.show(made.pane_id, "one\ntwo")
-    assert (await screen(tmux, made.pane_id)) == "READY\none\ntwo"
+    await eventually(lambda: _ends_with(tmux, made.pane_id, "READY\none\ntwo"))
     await tmux.input.show(made.pane_id, "three", clear=True)
     await eventually(lambda: _ends_with(tmux, made.pane_id, "three"))
     assert "\n".join(await tmux.capture.between(made.pane_id, 0, "-")).strip() == "three"

@@ -21,12 +21,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 
 
-def but(name: str, reason: str, names: list[str]) -> list[Any]:
-    """All names, one of which the engine is known to fail."""
-    known = pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True))
-    return [known if other == name else other for other in names]
-
-
 # Something good for each argument that a tool cannot do without; the targets are made by the test.
 GOOD: dict[str, Any] = {
     "clientTty": "/dev/pts/none",
@@ -162,9 +156,7 @@ AIMED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name", but("set-synchronize-panes", "failures.py lacks 'no such window: @9'", AIMED)
-)
+@pytest.mark.parametrize("name", AIMED)
 async def test_a_target_is_exactly_what_it_says_or_nothing(
     rig: Rig, call: Call, fails: Fails, pane: Shell, name: str
 ) -> None:
@@ -248,7 +240,7 @@ def variants(argument: str, schema: dict[str, Any]) -> Iterator[Any]:
             yield {text: "x"}
 
 
-@pytest.mark.parametrize("name", but("break-pane", "a window's only pane: tmux prints nothing for -P", NAMES))
+@pytest.mark.parametrize("name", NAMES)
 async def test_hostile_text_is_only_text(rig: Rig, pane: Shell, name: str) -> None:
     tried = await bench(rig, name, pane)
     server = rig.raw("display-message", "-p", "#{pid}")

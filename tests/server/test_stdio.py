@@ -23,6 +23,7 @@ from mcp.shared.message import SessionMessage
 
 from muxpilot.dispatch import Dispatch
 from muxpilot.server import stdio
+from muxpilot.server.pipes import Reader, Writer
 from muxpilot.servers import Servers
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
@@ -174,6 +175,8 @@ async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire)
 async def test_notifications_are_never_answered(wire: Wire) -> None:
     for method in ("no/such", "notifications/no-such", "ping", "tools/call", "notifications/cancelled"):
         await wire.notify(method, {"requestId": "nobody"})
+    for identity in (None, [], {}, 1.5):
+        await wire.notify("notifications/cancelled", {"requestId": identity})
     await wire.notify("notifications/progress", {"progressToken": 1, "progress": "much"})
     await wire.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})
     await wire.send({"jsonrpc": "2.0", "id": "nobody", "error": {"code": 1, "message": "x"}})
@@ -279,8 +282,8 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
     """A server whose every answer is 10 KB, and a client that sends 2,000 requests before it reads."""
     monkeypatch.setattr(stdio, "MOST_UNANSWERED", 50)
     with _socketpair() as requests, _socketpair() as answers:
-        writer, unanswered = stdio.Writer(answers[1].fileno()), stdio.Unanswered()
-        incoming = stdio.Incoming(stdio.Reader(requests[1].fileno()), writer, unanswered)
+        writer, unanswered = Writer(answers[1].fileno()), stdio.Unanswered()
+        incoming = stdio.Incoming(Reader(requests[1].fileno()), writer, unanswered)
         outgoing = stdio.Outgoing(writer, unanswered)
         taken: list[types.RequestId] = []
 
@@ -318,7 +321,7 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
 async def test_whoever_stops_waiting_leaves_a_whole_line_behind() -> None:
     """A call that is cancelled while its answer is being written must not cut the line off."""
     with _socketpair() as (near, far):
-        outgoing = stdio.Outgoing(stdio.Writer(far.fileno()), stdio.Unanswered())
+        outgoing = stdio.Outgoing(Writer(far.fileno()), stdio.Unanswered())
         big = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "x" * 2_000_000})
         writing = asyncio.create_task(outgoing.send(SessionMessage(big)))
         await asyncio.sleep(0)

@@ -236,7 +236,6 @@ async def test_a_pane_gets_a_window_of_its_own(rig: Rig, call: Call, pane: Shell
     assert told(rig, f"{made.session}:", "#{window_id}") == made.window
 
 
-@pytest.mark.xfail(reason="a window's only pane: tmux prints nothing for -P", strict=True)
 async def test_a_windows_only_pane_keeps_its_window_to_itself(call: Call, pane: Shell) -> None:
     made = await pane(SLEEP)
     answer = await call("break-pane", paneId=made.pane, name="own")

@@ -21,7 +21,7 @@ async def serve(settings: Settings) -> None:
     try:
         async with stdio() as wire:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.add_signal_handler(number, wire.incoming.end)
+                loop.add_signal_handler(number, wire.leave)
             await face.run(wire.incoming, wire.outgoing, face.create_initialization_options())
     finally:
         with suppress(TimeoutError):

@@ -11,13 +11,11 @@ There is one way out: the end of stdin. A signal is taken as that.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -27,177 +25,46 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-LARGEST_REQUEST = 4 << 20
+from muxpilot.server.pipes import LARGEST_LINE, PIPE, Reader, TooLong, Writer, taken
+
 # So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
 MOST_UNANSWERED = 500
 
-_READ = 1 << 18
-_PIPE = 1 << 16
 # How long a client that has left may still read what is due to it.
 _GRACE_S = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The two streams that the SDK serves, and the way to end them as the client would."""
+
+    incoming: Incoming
+    outgoing: Outgoing
+    leave: Callable[[], None]
+
+
 @asynccontextmanager
 async def stdio() -> AsyncIterator[Wire]:
-    with ExitStack() as stack:
-        reader = Reader(stack.enter_context(_taken(0, os.O_RDONLY)))
-        writer = Writer(stack.enter_context(_taken(1, os.O_WRONLY)))
-        unanswered = Unanswered()
-        yield Wire(Incoming(reader, writer, unanswered), Outgoing(writer, unanswered))
+    with taken(0, os.O_RDONLY) as near, taken(1, os.O_WRONLY) as far:
+        writer, unanswered = Writer(far), Unanswered()
+        incoming = Incoming(Reader(near), writer, unanswered)
+        yield Wire(incoming, Outgoing(writer, unanswered), incoming.end)
         await writer.room(0)
 
 
-@contextmanager
-def _taken(descriptor: int, mode: int) -> Iterator[int]:
-    """The wire on a private descriptor, and something harmless in its old place."""
-    private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    was_blocking = os.get_blocking(private)
-    instead = os.open(os.devnull, mode) if descriptor == 0 or not _is_open(2) else os.dup(2)
-    os.dup2(instead, descriptor)
-    os.close(instead)
-    os.set_blocking(private, False)
-    try:
-        yield private
-    finally:
-        os.set_blocking(private, was_blocking)  # a terminal is shared with whoever started us
-        os.close(private)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
-
-
-class Reader:
-    """Lines from a descriptor, until its end or `end`."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._lines: deque[bytes] = deque()
-        self._rest = bytearray()
-        self._size = 0
-        self._readable = asyncio.Event()
-        self._is_ended = False
-
-    def end(self) -> None:
-        self._is_ended = True
-        self._readable.set()
-
-    async def line(self) -> bytes | None:
-        while not self._lines and not self._is_ended:
-            try:
-                data = os.read(self._descriptor, _READ)
-            except BlockingIOError:
-                await self._until_readable()
-                continue
-            except OSError:
-                data = b""  # the other end was reset: as good as its end
-            self._take(data)
-            if len(data) >= _PIPE:
-                await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
-        return self._lines.popleft() if self._lines and not self._is_ended else None
-
-    def _take(self, data: bytes) -> None:
-        *whole, rest = data.split(b"\n")
-        for piece in whole:
-            self._keep(piece)
-            kind = TooLong if self._size > LARGEST_REQUEST else bytes
-            self._lines.append(kind(self._rest))
-            self._rest.clear()
-            self._size = 0
-        self._keep(rest)
-        self._is_ended |= not data
-
-    def _keep(self, piece: bytes) -> None:
-        self._rest += piece
-        self._size += len(piece)
-        if self._size > LARGEST_REQUEST:
-            del self._rest[TooLong.KEPT : -TooLong.KEPT]
-
-    async def _until_readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._readable.clear()
-        loop.add_reader(self._descriptor, self._readable.set)
-        try:
-            await self._readable.wait()
-        finally:
-            loop.remove_reader(self._descriptor)
-
-
-class TooLong(bytes):
-    """The two ends of a line that is longer than a request may be."""
-
-    __slots__ = ()
-
-    KEPT = 256
-
-
-class Writer:
-    """Bytes to a descriptor, whole and in order, whoever stops waiting meanwhile.
-
-    What is not taken at once waits in memory, and `room` for there to be less of it."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._loop = asyncio.get_running_loop()
-        self._unsent = bytearray()
-        self._written = asyncio.Event()
-        self._is_closed = False
-
-    def write(self, data: bytes) -> None:
-        if self._unsent:
-            self._unsent += data
-        elif not self._is_closed:
-            self._unsent += data[self._send(data) :]
-            if self._unsent:
-                self._loop.add_writer(self._descriptor, self._flush)
-
-    async def room(self, most: int) -> None:
-        """Wait until no more than this is unsent."""
-        while len(self._unsent) > most:
-            self._written.clear()
-            await self._written.wait()
-
-    def close(self) -> None:
-        """What is unsent is given up, and so is everything from now on."""
-        if self._unsent:
-            self._loop.remove_writer(self._descriptor)
-        self._is_closed = True
-        self._unsent.clear()
-        self._written.set()
-
-    def _flush(self) -> None:
-        del self._unsent[: self._send(self._unsent)]
-        if not self._unsent and not self._is_closed:
-            self._loop.remove_writer(self._descriptor)
-        self._written.set()
-
-    def _send(self, data: bytes | bytearray) -> int:
-        try:
-            return os.write(self._descriptor, data)
-        except BlockingIOError:
-            return 0
-        except OSError:
-            self.close()  # nobody reads any more; the end of stdin will follow
-            return len(data)
-
-
 class Unanswered:
-    """The ids of requests that are being served, or whose answers are not read."""
+    """The ids of requests that are being served, or whose answers are not read; 7 and "7" are the same."""
 
     def __init__(self) -> None:
-        self._ids: set[types.RequestId | None] = set()
+        self._ids: set[str] = set()
         self._fewer = asyncio.Event()
         self._is_open = False
 
-    def add(self, identity: types.RequestId) -> None:
-        self._ids.add(identity)
+    def add(self, identity: object) -> None:
+        self._ids.add(str(identity))
 
-    def discard(self, identity: types.RequestId | None) -> None:
-        self._ids.discard(identity)
+    def discard(self, identity: object) -> None:
+        self._ids.discard(str(identity))
         self._fewer.set()
 
     async def room(self) -> None:
@@ -246,7 +113,7 @@ class Incoming(Stream):
                 self._count(message)
                 return SessionMessage(message)
             self._writer.write(message)
-            await self._writer.room(_PIPE)
+            await self._writer.room(PIPE)
 
     def end(self) -> None:
         """As if the client had left."""
@@ -280,18 +147,10 @@ class Outgoing(Stream):
         message = item.message
         self._writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         try:
-            await self._writer.room(_PIPE)
+            await self._writer.room(PIPE)
         finally:
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                 self._unanswered.discard(message.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """The two streams that the SDK serves."""
-
-    incoming: Incoming
-    outgoing: Outgoing
 
 
 def _parsed(line: bytes) -> types.JSONRPCMessage | bytes:
@@ -299,7 +158,7 @@ def _parsed(line: bytes) -> types.JSONRPCMessage | bytes:
     if isinstance(line, TooLong):
         return _error(
             types.INVALID_REQUEST,
-            f"Request too large: the limit is {LARGEST_REQUEST} bytes",
+            f"Request too large: the limit is {LARGEST_LINE} bytes",
             _identity_at_an_end(line),
         )
     try:

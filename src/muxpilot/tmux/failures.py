@@ -26,6 +26,7 @@ _SERVER_GONE = (
 # Each is matched from the beginning: what comes later may be a name that somebody chose.
 _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (r"can't find (session|window|pane|client)(?:: (.*))?", lambda m: _not_found(m[1], m[2] or "")),
+    (r"no such (session|window|pane): (.*)", lambda m: _not_found(m[1], m[2])),
     (r"(?:no buffer |unknown buffer: )(.*)", lambda m: NotFound("buffer", m[1])),
     (r"no buffers?$", lambda m: NotFound("buffer", "newest")),
     (r"duplicate session: (.*)", lambda m: NameTaken(m[1])),

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux import names
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.deaths import explained
-from muxpilot.tmux.formats import fields, parse, template
+from muxpilot.tmux.formats import fields
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import PANE, Pane
 from muxpilot.tmux.quote import literal
 
 DIRECTIONS = {"up": "-U", "down": "-D", "left": "-L", "right": "-R"}
+
+
+class _Broken(NamedTuple):
+    window_id: WindowId
+    window_name: str
+
 
 _BROKEN = fields(window_id=("window_id", WindowId), window_name=("window_name", str))
 
@@ -92,10 +99,10 @@ class Panes:
         naming = ("-n", names.name("name", name)) if name is not None else ()  # no format, here alone
         # Without a target tmux takes our own session, the hub.
         places = ("-s", pane, "-t", f"{(await self.get(pane)).session_id}:")
-        reply = await self._connection.run(
-            ("break-pane", "-d", "-P", "-F", template(_BROKEN), *places, *naming)
-        )
-        return parse(_BROKEN, reply.blocks[0].lines, lambda **row: (row["window_id"], row["window_name"]))[0]
+        await self._connection.run(("break-pane", "-d", *places, *naming))
+        # Not by -P: tmux 3.3a prints nothing for a pane that was alone already.
+        rows = await self._connection.records(_BROKEN, _Broken, "list-panes", "-t", pane)
+        return rows[0].window_id, rows[0].window_name
 
     async def kill(self, pane: PaneId) -> None:
         await self._connection.run(("kill-pane", "-t", pane))

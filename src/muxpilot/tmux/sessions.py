@@ -75,7 +75,7 @@ class Sessions:
         if found is not None:
             return found
         naming = ("-s", literal(names.name("name", name))) if name is not None else ()
-        window = ("-n", literal(names.name("window name", window_name))) if window_name is not None else ()
+        window = ("-n", literal(names.name("windowName", window_name))) if window_name is not None else ()
         size = ("-x", str(names.size("width", width)), "-y", str(names.size("height", height)))
         try:
             birth = await self._births.bear(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput
+from muxpilot.errors import NotFound
 from muxpilot.patterns import matcher
 from muxpilot.tmux import PaneId, SessionId
 from muxpilot.toolkit.context import Context
@@ -114,7 +115,12 @@ async def search_panes(
     panes = pane_ids if pane_ids is not None else [row.id for row in await ctx.tmux.panes.list(session_id)]
     matches: list[Match] = []
     for pane in dict.fromkeys(panes):
-        matches += await _search(ctx, pane, fits, context_lines)
+        try:
+            matches += await _search(ctx, pane, fits, context_lines)
+        except NotFound:
+            if pane_ids is not None:
+                raise
+            continue  # it was listed and has gone since
         if len(matches) > max_matches:
             break
     return Matches(matches[:max_matches], truncated=len(matches) > max_matches)

@@ -1,0 +1,154 @@
+"""Two descriptors on the event loop: lines come in, bytes go out, and nothing waits in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LARGEST_LINE = 4 << 20
+# What a pipe holds: less than this unsent is as good as sent.
+PIPE = 1 << 16
+
+_READ = 1 << 18
+
+
+@contextmanager
+def taken(descriptor: int, mode: int) -> Iterator[int]:
+    """The wire on a private descriptor, and something harmless in its old place."""
+    private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    was_blocking = os.get_blocking(private)
+    instead = os.open(os.devnull, mode) if descriptor == 0 or not _is_open(2) else os.dup(2)
+    os.dup2(instead, descriptor)
+    os.close(instead)
+    os.set_blocking(private, False)
+    try:
+        yield private
+    finally:
+        os.set_blocking(private, was_blocking)  # a terminal is shared with whoever started us
+        os.close(private)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+class Reader:
+    """Lines from a descriptor, until its end or `end`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lines: deque[bytes] = deque()
+        self._rest = bytearray()
+        self._size = 0
+        self._readable = asyncio.Event()
+        self._is_ended = False
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._readable.set()
+
+    async def line(self) -> bytes | None:
+        while not self._lines and not self._is_ended:
+            try:
+                data = os.read(self._descriptor, _READ)
+            except BlockingIOError:
+                await self._until_readable()
+                continue
+            except OSError:
+                data = b""  # the other end was reset: as good as its end
+            self._take(data)
+            if len(data) >= PIPE:
+                await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
+        return self._lines.popleft() if self._lines and not self._is_ended else None
+
+    def _take(self, data: bytes) -> None:
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            self._keep(piece)
+            kind = TooLong if self._size > LARGEST_LINE else bytes
+            self._lines.append(kind(self._rest))
+            self._rest.clear()
+            self._size = 0
+        self._keep(rest)
+        self._is_ended |= not data
+
+    def _keep(self, piece: bytes) -> None:
+        self._rest += piece
+        self._size += len(piece)
+        if self._size > LARGEST_LINE:
+            del self._rest[TooLong.KEPT : -TooLong.KEPT]
+
+    async def _until_readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._readable.clear()
+        loop.add_reader(self._descriptor, self._readable.set)
+        try:
+            await self._readable.wait()
+        finally:
+            loop.remove_reader(self._descriptor)
+
+
+class TooLong(bytes):
+    """The two ends of a line that is longer than a request may be."""
+
+    __slots__ = ()
+
+    KEPT = 256
+
+
+class Writer:
+    """Bytes to a descriptor, whole and in order, whoever stops waiting meanwhile.
+
+    What is not taken at once waits in memory, and `room` for there to be less of it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._written = asyncio.Event()
+        self._is_closed = False
+
+    def write(self, data: bytes) -> None:
+        if self._unsent:
+            self._unsent += data
+        elif not self._is_closed:
+            self._unsent += data[self._send(data) :]
+            if self._unsent:
+                self._loop.add_writer(self._descriptor, self._flush)
+
+    async def room(self, most: int) -> None:
+        """Wait until no more than this is unsent."""
+        while len(self._unsent) > most:
+            self._written.clear()
+            await self._written.wait()
+
+    def close(self) -> None:
+        """What is unsent is given up, and so is everything from now on."""
+        if self._unsent:
+            self._loop.remove_writer(self._descriptor)
+        self._is_closed = True
+        self._unsent.clear()
+        self._written.set()
+
+    def _flush(self) -> None:
+        del self._unsent[: self._send(self._unsent)]
+        if not self._unsent and not self._is_closed:
+            self._loop.remove_writer(self._descriptor)
+        self._written.set()
+
+    def _send(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.close()  # nobody reads any more; the end of stdin will follow
+            return len(data)
