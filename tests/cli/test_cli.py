@@ -296,10 +296,11 @@ def test_a_call_prints_the_answer(run: Run, place: Place) -> None:
 
 
 def test_a_call_reaches_tools_of_every_scope_unless_one_is_named(run: Run, place: Place) -> None:
-    assert run("--socket", place.socket, "call", "list-clients") == (0, '{"clients":[]}\n', "")
-    code, out, err = run("--socket", place.socket, "--scope", "agentic", "call", "list-clients")
+    code, out, _ = run("--socket", place.socket, "call", "list-servers")
+    assert (code, json.loads(out)["servers"][0]["socket"]) == (0, place.socket)
+    code, out, err = run("--socket", place.socket, "--scope", "agentic", "call", "list-servers")
     assert (code, out) == (2, "")
-    assert err.startswith("muxpilot: There is no tool 'list-clients'.")
+    assert err.startswith("muxpilot: There is no tool 'list-servers'.")
 
 
 def test_a_call_that_fails_says_why_on_stderr(run: Run, place: Place) -> None:

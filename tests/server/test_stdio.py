@@ -175,7 +175,8 @@ async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire)
 async def test_notifications_are_never_answered(wire: Wire) -> None:
     for method in ("no/such", "notifications/no-such", "ping", "tools/call", "notifications/cancelled"):
         await wire.notify(method, {"requestId": "nobody"})
-    for identity in (None, [], {}, 1.5):
+    identities: list[object] = [None, [], {}, 1.5]
+    for identity in identities:
         await wire.notify("notifications/cancelled", {"requestId": identity})
     await wire.notify("notifications/progress", {"progressToken": 1, "progress": "much"})
     await wire.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})

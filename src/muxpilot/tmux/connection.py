@@ -7,18 +7,16 @@ changes nothing, goes out again when the connection breaks under it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muxpilot.errors import ConnectionLost, NoServer, NotAnswering
 from muxpilot.tmux import formats, oneshot, version
 from muxpilot.tmux.control import ControlClient, Listener
 from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.failures import failure, server_is_gone
-from muxpilot.tmux.hub import OTHERS, Hub
-from muxpilot.tmux.models import CLIENT, SESSION, Client, Session
+from muxpilot.tmux.hub import Hub, is_lonely, step_back
 from muxpilot.tmux.protocol import Notice, Output, Reply
 from muxpilot.tmux.scratch import Scratch
 
@@ -38,6 +36,25 @@ class _Live:
     hub: Hub
     server_pid: int = 0
     version: version.Version = version.OLDEST
+
+
+class Deadline:
+    """asyncio's own, with our words; every call has one, so it is no generator."""
+
+    __slots__ = ("_limit_s", "_timeout")
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._timeout = asyncio.timeout(limit_s)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(self, *exc: Any) -> None:
+        try:
+            await self._timeout.__aexit__(*exc)
+        except TimeoutError:
+            raise NotAnswering(f"tmux did not answer within {self._limit_s:g} s.") from None
 
 
 class Connection:
@@ -85,7 +102,8 @@ class Connection:
         self, table: formats.Fields, into: Callable[..., Result], *command: str
     ) -> list[Result]:
         """What a listing command prints, as records."""
-        reply = await self.run((*command, "-F", formats.template(table)), repeatable=True)
+        is_escaped = self._live is None or self._live.version >= version.CONTROLS_ARE_ESCAPED
+        reply = await self.run((*command, "-F", formats.template(table, counted=is_escaped)), repeatable=True)
         return formats.parse(table, reply.blocks[0].lines, into)
 
     async def run_first(self, *commands: Command, timeout_s: float | None = None) -> Reply:
@@ -116,15 +134,9 @@ class Connection:
             self._scratch.close()
             self._scratch = None
 
-    @asynccontextmanager
-    async def deadline(self, timeout_s: float | None = None) -> AsyncIterator[None]:
+    def deadline(self, timeout_s: float | None = None) -> Deadline:
         """Whatever is not done in time is given up, and said to be so."""
-        limit = self.timeout_s if timeout_s is None else timeout_s
-        try:
-            async with asyncio.timeout(limit):
-                yield
-        except TimeoutError:
-            raise NotAnswering(f"tmux did not answer within {limit:g} s.") from None
+        return Deadline(self.timeout_s if timeout_s is None else timeout_s)
 
     async def _through_client(self, commands: tuple[Command, ...]) -> Reply:
         live = await self._connected()
@@ -200,7 +212,7 @@ class Connection:
         try:
             await self._settle_in(live)
             self._is_restless = False
-            if await self._is_lonely(live):
+            if await is_lonely(live.control):
                 await self._let_go(live)
                 return None
         except BaseException:
@@ -223,38 +235,7 @@ class Connection:
         live.version = version.require(words)
         # The options once more: a person's hook on new sessions comes after what was set with the hub.
         await live.control.request(("refresh-client", "-B", _DEATHS), *live.hub.options())
-        await self._step_back(live.control)
-
-    async def _step_back(self, control: ControlClient) -> None:
-        """Make sure that a bare `tmux attach` does not land on the hub.
-
-        tmux prefers a session that nobody is attached to, then the most recently used. Where people are
-        attached to all of theirs, the hub would be that one: the session they used last is used again.
-        """
-        rows = (
-            _checked(await control.request(("list-sessions", "-F", formats.template(SESSION))))
-            .blocks[0]
-            .lines
-        )
-        others = [row for row in formats.parse(SESSION, rows, Session) if not row.is_hub]
-        if not others or any(row.attached == 0 for row in others):
-            return
-        last = max(others, key=lambda row: row.activity)
-        rows = (
-            _checked(await control.request(("list-clients", "-F", formats.template(CLIENT)))).blocks[0].lines
-        )
-        theirs = [row for row in formats.parse(CLIENT, rows, Client) if row.session_id == last.id]
-        if theirs:
-            client = max(theirs, key=lambda row: row.activity)
-            await control.request(("switch-client", "-E", "-c", client.name, "-t", last.id))
-
-    async def _is_lonely(self, live: _Live) -> bool:
-        """Whether no other session is left: the hub must never be what keeps a tmux server alive."""
-        try:
-            reply = await live.control.request(("display-message", "-p", OTHERS))
-        except ConnectionLost:
-            return True
-        return not reply.first_line
+        await step_back(live.control)
 
     def _told(self, event: Notice | Output) -> None:
         if isinstance(event, Notice) and event.name in ("sessions-changed", "closed"):
@@ -275,7 +256,7 @@ class Connection:
         try:
             while self._is_restless:
                 self._is_restless = False
-                if await self._is_lonely(live):
+                if await is_lonely(live.control):
                     await self._end(live)
                     return
         finally:

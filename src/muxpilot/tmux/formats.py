@@ -4,9 +4,10 @@ No name, title or path can forge or shift a field, whatever it holds: every reco
 random word that is new in each question, and each free text ends at the next mark. Ids and numbers
 cannot hold a blank and end at one.
 
-A free text has its length before it, `5:hello`. The length alone would not do: tmux 3.4 and 3.5 print
-control characters as escapes after having counted them as one, and a path may change between the two
-times that tmux looks at it. But it tells a text that was escaped from one that is meant like that.
+From 3.4 on tmux prints control characters as escapes. There a free text has its length before it,
+`5:hello`, which tells a text that was escaped from one that is meant like that. The length alone would
+not do: it counts an escaped character as one, and a path may change between the two times that tmux
+looks at it. To look twice is dear, so it is not asked for where it is not needed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Field = tuple[str, Callable[[str], Any]]
 Fields = Mapping[str, Field]
 
 _MARK_BYTES = 16
+_COUNTED, _PLAIN = "c", "p"  # a mark's first letter
 _LENGTH = re.compile(rb"([0-9]+):")
 _WORD = re.compile(rb"([^ \n]*) ")
 _ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # what vis(3) writes
@@ -41,11 +43,11 @@ def maybe_int(text: str) -> int | None:
     return int(text) if text else None
 
 
-def template(table: Fields) -> str:
+def template(table: Fields, *, counted: bool = True) -> str:
     """The tmux format that prints one record of this table; it is different each time."""
-    mark = secrets.token_hex(_MARK_BYTES // 2)
+    mark = (_COUNTED if counted else _PLAIN) + secrets.token_hex(_MARK_BYTES // 2)[1:]
     return mark + "".join(
-        f"#{{n:{name}}}:#{{{name}}}{mark}" if convert is str else f"#{{{name}}} "
+        f"{f'#{{n:{name}}}:' if counted else ''}#{{{name}}}{mark}" if convert is str else f"#{{{name}}} "
         for name, convert in table.values()
     )
 
@@ -77,11 +79,13 @@ def _record(table: Fields, mark: bytes, body: bytes, position: int) -> tuple[dic
 
 
 def _text(mark: bytes, body: bytes, position: int) -> tuple[bytes, int]:
-    length, start = _match(_LENGTH, body, position)
+    is_counted = mark.startswith(_COUNTED.encode())
+    length, start = _match(_LENGTH, body, position) if is_counted else (b"", position)
     end = body.find(mark, start)
     if end < 0:
         raise _unreadable(position)
-    return _unescaped(body[start:end], int(length)), end + len(mark)
+    text = body[start:end]
+    return _unescaped(text, int(length)) if is_counted else text, end + len(mark)
 
 
 def _unescaped(text: bytes, length: int) -> bytes:

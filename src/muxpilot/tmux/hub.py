@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
+from typing import TypeVar
 
+from muxpilot.errors import ConnectionLost
+from muxpilot.tmux import formats
+from muxpilot.tmux.control import ControlClient
 from muxpilot.tmux.endpoint import Command
-from muxpilot.tmux.models import HUB_OPTION
+from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch
 
+Row = TypeVar("Row")
+
 # True for a session that is nobody's hub; joined over all sessions it is empty when only hubs are left.
-OTHERS = f"#{{S:#{{?#{{{HUB_OPTION}}},,1}}}}"
+_OTHERS = f"#{{S:#{{?#{{{HUB_OPTION}}},,1}}}}"
 
 _FLAGS = "no-output,ignore-size"
 _NOTE = "muxpilot's connection to this tmux server. It ends by itself; nothing of yours is in here."
@@ -57,3 +64,36 @@ _OPTIONS = (
     ("detach-on-destroy", "on"),
     ("-w", "remain-on-exit", "off"),
 )
+
+
+async def is_lonely(control: ControlClient) -> bool:
+    """Whether no other session is left: the hub must never be what keeps a tmux server alive."""
+    try:
+        reply = await control.request(("display-message", "-p", _OTHERS))
+    except ConnectionLost:
+        return True
+    return not reply.first_line
+
+
+async def step_back(control: ControlClient) -> None:
+    """Make sure that a bare `tmux attach` does not land on the hub.
+
+    tmux prefers a session that nobody is attached to, then the most recently used. Where people are
+    attached to all of theirs, the hub would be that one: the session they used last is used again.
+    """
+    others = [row for row in await _rows(control, SESSION, Session, "list-sessions") if not row.is_hub]
+    if not others or any(row.attached == 0 for row in others):
+        return
+    last = max(others, key=lambda row: row.activity)
+    clients = await _rows(control, CLIENT, Client, "list-clients")
+    theirs = [row for row in clients if row.session_id == last.id]
+    if theirs:
+        latest = max(theirs, key=lambda row: row.activity)
+        await control.request(("switch-client", "-E", "-c", latest.name, "-t", last.id))
+
+
+async def _rows(
+    control: ControlClient, table: formats.Fields, into: Callable[..., Row], command: str
+) -> list[Row]:
+    reply = await control.request((command, "-F", formats.template(table)))
+    return formats.parse(table, reply.blocks[0].lines, into) if reply.error is None else []

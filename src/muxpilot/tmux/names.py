@@ -48,7 +48,7 @@ def folder(path: str) -> str:
     """A folder that is there; tmux would start in HOME instead, and say nothing."""
     full = os.path.abspath(os.path.expanduser(path))
     if "\0" in path or not os.path.isdir(full):
-        raise BadInput(f"The cwd {path!r} is not a folder that is there.", "Give a folder that exists.")
+        raise BadInput(f"The folder cwd {path!r} is not there.", "Give a folder that exists.")
     return full
 
 

@@ -84,7 +84,7 @@ class _Open:
     stamp: bytes
     guard: bytes | None
     lines: list[bytes] = field(default_factory=list)
-    guarded: bool = False
+    is_guarded: bool = False
 
 
 class Parser:
@@ -107,23 +107,24 @@ class Parser:
         lines = bytes(self._partial).split(b"\n")
         self._partial = bytearray(data[cut + 1 :])
         events: list[Event] = []
-        for line in lines:
-            self._line(line, events)
+        position = 0
+        while position < len(lines):
+            block = self._open
+            if block is not None and block.guard is not None and not block.is_guarded:
+                position = _gather(block, block.guard, lines, position)
+            else:
+                self._line(block, lines[position], events)
+                position += 1
         return events
 
-    def _line(self, line: bytes, events: list[Event]) -> None:
-        block = self._open
+    def _line(self, block: _Open | None, line: bytes, events: list[Event]) -> None:
         if block is None:
             self._outside(line, events)
         elif block.guard is None:
             self._inside_foreign(block, line, events)
-        elif block.guarded:
+        else:  # the guard's own %end
             self._open = None
             events.extend(_settle(block))
-        elif line == block.guard:
-            block.guarded = True
-        else:
-            block.lines.append(line)
 
     def _outside(self, line: bytes, events: list[Event]) -> None:
         if line.startswith(b"%begin "):
@@ -146,12 +147,26 @@ def _is_ours(stamp: bytes) -> bool:
     return flags.isdigit() and int(flags) & 1 == 1
 
 
+def _gather(block: _Open, guard: bytes, lines: list[bytes], start: int) -> int:
+    """Keep lines up to the guard; answers where to go on."""
+    try:
+        end = lines.index(guard, start)
+    except ValueError:
+        block.lines += lines[start:]
+        return len(lines)
+    block.lines += lines[start:end]
+    block.is_guarded = True
+    return end + 1
+
+
 def _settle(block: _Open) -> list[Event]:
     """Split a whole request, up to its guard's `%begin`, into its blocks and what was told meanwhile."""
     lines = block.lines[:-1]  # the guard's own %begin
     closing = {b"%end " + block.stamp: True, b"%error " + block.stamp: False}
-    last = max((i for i, line in enumerate(lines) if line in closing), default=len(lines))
+    last = next((i for i in reversed(range(len(lines))) if lines[i] in closing), len(lines))
     first = Block(closing[lines[last]] if last < len(lines) else False, tuple(lines[:last]))
+    if last >= len(lines) - 1:
+        return [Reply((first,))]
     rest = Parser()
     told = rest.feed(b"".join(line + b"\n" for line in lines[last + 1 :]))
     later = [event.block for event in told if isinstance(event, Foreign) and _is_ours(event.stamp)]

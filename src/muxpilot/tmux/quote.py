@@ -15,6 +15,7 @@ Text = str | bytes
 # Valid UTF-8 may stand in single quotes but for controls and the quote itself. In any other text every
 # byte above ASCII is unsafe too: tmux's parser reads a raw 0xff as the end of the line.
 _UNSAFE_UTF8 = re.compile(rb"([\x00-\x1f'\x7f]+)")
+_BARE = re.compile("[A-Za-z0-9_-]+")  # most words of a command, which need nothing
 _UNSAFE_BYTES = re.compile(rb"([^\x20-\x26\x28-\x7e]+)")
 
 
@@ -36,6 +37,8 @@ def _refuse_nul(data: bytes) -> bytes:
 
 def control(text: Text) -> bytes:
     """One argument of a control line, quoted so that tmux gets exactly these bytes."""
+    if isinstance(text, str) and _BARE.fullmatch(text):
+        return text.encode()
     data = _refuse_nul(encode(text))
     if not data:
         return b"''"

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from muxpilot.errors import BadInput
-from muxpilot.errors import NotFound
+from muxpilot.errors import BadInput, NotFound
 from muxpilot.patterns import matcher
 from muxpilot.tmux import PaneId, SessionId
 from muxpilot.toolkit.context import Context
