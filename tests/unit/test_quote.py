@@ -14,10 +14,13 @@ from muxpilot.tmux import quote
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 hostile = st.text(st.sampled_from("#[]{}(),:%;$~'\"\\-ab é\n\t\x1b"), max_size=20)
 PIECE = re.compile(rb"'([^'\x00-\x1f\x7f]*)'|\"((?:\\[0-7]{3})*)\"")
+BARE = re.compile(rb"[A-Za-z0-9_-]+")
 
 
 def read_by_tmux(line: bytes) -> bytes:
     """What tmux's parser makes of one quoted word; anything but quoted pieces side by side is an error."""
+    if BARE.fullmatch(line):
+        return line
     word, position = b"", 0
     while position < len(line):
         found = PIECE.match(line, position)

@@ -15,24 +15,46 @@ from __future__ import annotations
 import codecs
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 from muxpilot.errors import BadInput, Refused
 
 Record = TypeVar("Record")
 Field = tuple[str, Callable[[str], Any]]
-Fields = Mapping[str, Field]
 
 _MARK_BYTES = 16
 _COUNTED, _PLAIN = "c", "p"  # a mark's first letter
-_LENGTH = re.compile(rb"([0-9]+):")
-_WORD = re.compile(rb"([^ \n]*) ")
+_LENGTH = re.compile(r"([0-9]+):", re.ASCII)
 _ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # what vis(3) writes
 
 
+class _Group(NamedTuple):
+    """Fields up to the next mark: any number of words, then a free text; the last group has none."""
+
+    words: tuple[tuple[str, Callable[[str], Any]], ...]
+    text: str | None
+
+
+class Fields(dict[str, Field]):
+    """A table: the record's name for each field, tmux's name for it, and what it is."""
+
+    @cached_property
+    def groups(self) -> tuple[_Group, ...]:
+        groups: list[_Group] = []
+        words: list[tuple[str, Callable[[str], Any]]] = []
+        for name, (_, convert) in self.items():
+            if convert is str:
+                groups.append(_Group(tuple(words), name))
+                words = []
+            else:
+                words.append((name, convert))
+        return (*groups, _Group(tuple(words), None))
+
+
 def fields(**table: Field) -> Fields:
-    return table
+    return Fields(table)
 
 
 def flag(text: str) -> bool:
@@ -55,59 +77,52 @@ def template(table: Fields, *, counted: bool = True) -> str:
 def parse(table: Fields, lines: Iterable[bytes], into: Callable[..., Record]) -> list[Record]:
     """Read every record in a block's body; a free text may itself hold newlines."""
     body = b"\n".join(lines)
-    mark = body[:_MARK_BYTES]
-    records, position = [], 0
-    while position < len(body):
-        values, position = _record(table, mark, body, _after(mark, body, position))
-        records.append(into(**values))
-        position = _after(b"\n", body, position) if position < len(body) else position
-    return records
+    if not body:
+        return []
+    mark, size = body[:_MARK_BYTES], len(table.groups)
+    pieces = body.split(mark)[1:]
+    if len(mark) < _MARK_BYTES or len(pieces) % size:
+        raise _unreadable()
+    read_text = _counted if mark.startswith(_COUNTED.encode()) else _plain
+    starts = range(0, len(pieces), size)
+    return [into(**_record(table.groups, pieces[at : at + size], read_text)) for at in starts]
 
 
-def _record(table: Fields, mark: bytes, body: bytes, position: int) -> tuple[dict[str, Any], int]:
+def _record(
+    groups: Sequence[_Group], pieces: Sequence[bytes], read_text: Callable[[str], str]
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for name, (_, convert) in table.items():
-        if convert is str:
-            text, position = _text(mark, body, position)
-        else:
-            text, position = _match(_WORD, body, position)
+    for (words, text), piece in zip(groups, pieces, strict=True):
+        *given, rest = piece.decode("utf-8", "surrogateescape").split(" ", len(words))
+        if len(given) != len(words):
+            raise _unreadable()
         try:
-            values[name] = convert(text.decode("utf-8", "surrogateescape"))
+            for (name, convert), word in zip(words, given, strict=True):
+                values[name] = convert(word)
         except (ValueError, BadInput):
-            raise _unreadable(position) from None
-    return values, position
+            raise _unreadable() from None
+        if text is not None:
+            values[text] = read_text(rest)
+        elif rest not in ("", "\n"):
+            raise _unreadable()
+    return values
 
 
-def _text(mark: bytes, body: bytes, position: int) -> tuple[bytes, int]:
-    is_counted = mark.startswith(_COUNTED.encode())
-    length, start = _match(_LENGTH, body, position) if is_counted else (b"", position)
-    end = body.find(mark, start)
-    if end < 0:
-        raise _unreadable(position)
-    text = body[start:end]
-    return _unescaped(text, int(length)) if is_counted else text, end + len(mark)
+def _plain(text: str) -> str:
+    return text
 
 
-def _unescaped(text: bytes, length: int) -> bytes:
+def _counted(text: str) -> str:
     """The text itself where tmux printed it with escapes; as it was printed where that is not certain."""
-    if len(text) == length:
-        return text
-    raw = _ESCAPE.sub(lambda found: codecs.escape_decode(found[0])[0], text)
-    return raw if len(raw) == length else text
+    length = _LENGTH.match(text)
+    if length is None:
+        raise _unreadable()
+    printed, size = text[length.end() :].encode("utf-8", "surrogateescape"), int(length[1])
+    raw = _ESCAPE.sub(lambda found: codecs.escape_decode(found[0])[0], printed)
+    return (raw if len(raw) == size < len(printed) else printed).decode("utf-8", "surrogateescape")
 
 
-def _match(pattern: re.Pattern[bytes], body: bytes, position: int) -> tuple[bytes, int]:
-    found = pattern.match(body, position)
-    if found is None:
-        raise _unreadable(position)
-    return found[1], found.end()
-
-
-def _after(expected: bytes, body: bytes, position: int) -> int:
-    if not body.startswith(expected, position):
-        raise _unreadable(position)
-    return position + len(expected)
-
-
-def _unreadable(position: int) -> Refused:
-    return Refused(f"tmux's answer could not be read at byte {position}.")
+def _unreadable() -> Refused:
+    return Refused(
+        "tmux's answer could not be read.", "Ask again; if it stays so, tell us which tmux this is."
+    )

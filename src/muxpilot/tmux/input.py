@@ -21,6 +21,7 @@ from muxpilot.tmux.control import Braces
 from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.panes import Panes
+from muxpilot.tmux.protocol import Reply
 from muxpilot.tmux.quote import encode
 
 _DEAD = b"dead"
@@ -46,12 +47,12 @@ class Input:
             return
         typed: list[Command] = [("send-keys", "-t", pane, "-l", "--", text)] if text else []
         pressed: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
-        await self._act(pane, *typed * _checked(repeat), *pressed)
+        await self._press(pane, *typed * _checked(repeat), *pressed)
 
     async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Press keys by their tmux names, several separated by blanks."""
         words = key_names.parse(keys) * _checked(repeat) + (("Enter",) if enter else ())
-        await self._act(pane, ("send-keys", "-t", pane, "--", *words))
+        await self._press(pane, ("send-keys", "-t", pane, "--", *words))
 
     async def paste(self, pane: PaneId, text: str, *, enter: bool = False) -> int:
         """Paste a text byte for byte, bracketed where the program asked for that; answers its bytes."""
@@ -92,12 +93,21 @@ class Input:
             raise
         return len(data)
 
+    async def _press(self, pane: PaneId, *keys: Command) -> None:
+        """A dead pane drops keys, and is said to be dead."""
+        is_dead = ("display-message", "-p", "-t", pane, "#{?pane_dead,dead,}")
+        self._told(pane, await self._connection.run(("copy-mode", "-q", "-t", pane), *keys, is_dead))
+
     async def _act(self, pane: PaneId, *commands: Command) -> None:
+        """What a dead pane must not even see."""
         if not commands:
             return
         dead = Braces.around(("display-message", "-p", _DEAD))
         alive = Braces.around(("copy-mode", "-q", "-t", pane), *commands)
-        reply = await self._connection.run(("if-shell", "-F", "-t", pane, "#{pane_dead}", dead, alive))
+        line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", dead, alive)
+        self._told(pane, await self._connection.run(line))
+
+    def _told(self, pane: PaneId, reply: Reply) -> None:
         if any(block.lines == (_DEAD,) for block in reply.blocks):
             raise PaneDead(f"The program of pane {pane!r} has ended.")
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import types
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from muxpilot.toolkit.kinds import Schema
@@ -38,21 +39,29 @@ def shaped(value: Any) -> Answer:
 
 
 def wire(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((field, getattr(value, field.name)) for field in fields(value))
-        return {camel(field.name): wire(item) for field, item in pairs if not _is_left_out(field, item)}
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, list | tuple):
         return [wire(item) for item in value]
-    return _text(value) if isinstance(value, str) else value
+    return {
+        name: wire(item)
+        for attribute, name, default in _plan(value.__class__)
+        if (item := getattr(value, attribute)) != default or default is MISSING
+    }
+
+
+@cache
+def _plan(answer: type) -> tuple[tuple[str, str, Any], ...]:
+    return tuple((field.name, camel(field.name), field.default) for field in fields(answer))
 
 
 def _text(value: str) -> str:
     """A path or name may hold bytes that are no text; JSON has no room for them."""
+    if value.isascii():
+        return str(value)
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _is_left_out(field: Field[Any], item: Any) -> bool:
-    return field.default is not MISSING and item == field.default
 
 
 def output_schema(answer: Any) -> Schema | None:
