@@ -2,8 +2,8 @@
 
     ./dev bench engine
 
-Every row of plain calls asks tmux the same in all three ways, taken in turn: a process gets the very same
-command, libtmux is used as its users use it (`server.panes`, `pane.send_keys`, `pane.capture_pane`). It ends with 0
+Every row of plain calls asks tmux the same in all three ways, taken in turn: a process gets the very
+same command, libtmux is used as its users use it (`server.panes`, `pane.send_keys`). It ends with 0
 whether the bars are met or not: a noisy machine is not a failure, but it says so.
 """
 

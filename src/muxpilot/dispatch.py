@@ -77,7 +77,7 @@ class Dispatch:
         recorder: Recorder = forget,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self.offered = tuple(tool for tool in tools if scope in tool.scopes)
+        self.offered = {tool.name: tool for tool in tools if scope in tool.scopes}
         self._servers = servers
         self._verdict = verdict
         self._recorder = recorder
@@ -86,8 +86,7 @@ class Dispatch:
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """An answer for everything that a caller can mend; only a name that is not offered is raised."""
-        tool = self._tools.get(name)
-        return await self._recorded(name, tool if tool in self.offered else None, raw, caller or Caller())
+        return await self._recorded(name, self.offered.get(name), raw, caller or Caller())
 
     async def read(self, name: str, raw: Mapping[str, Any]) -> Answer:
         """The same for a resource, whose tool need not be offered to anybody."""

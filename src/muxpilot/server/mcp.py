@@ -71,7 +71,7 @@ class Face(Server[Any]):
 
     @functools.cached_property
     def _tools(self) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_listed(tool) for tool in self._app.dispatch.offered])
+        return types.ListToolsResult(tools=[_listed(tool) for tool in self._app.dispatch.offered.values()])
 
     async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
         return self._tools

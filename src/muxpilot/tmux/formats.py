@@ -33,7 +33,8 @@ _ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # what vis(3) writes
 class _Group(NamedTuple):
     """Fields up to the next mark: any number of words, then a free text; the last group has none."""
 
-    words: tuple[tuple[str, Callable[[str], Any]], ...]
+    names: tuple[str, ...]
+    converts: tuple[Callable[[str], Any], ...]
     text: str | None
 
 
@@ -43,14 +44,14 @@ class Fields(dict[str, Field]):
     @cached_property
     def groups(self) -> tuple[_Group, ...]:
         groups: list[_Group] = []
-        words: list[tuple[str, Callable[[str], Any]]] = []
+        words: dict[str, Callable[[str], Any]] = {}
         for name, (_, convert) in self.items():
             if convert is str:
-                groups.append(_Group(tuple(words), name))
-                words = []
+                groups.append(_Group(tuple(words), tuple(words.values()), name))
+                words = {}
             else:
-                words.append((name, convert))
-        return (*groups, _Group(tuple(words), None))
+                words[name] = convert
+        return (*groups, _Group(tuple(words), tuple(words.values()), None))
 
 
 def fields(**table: Field) -> Fields:
@@ -92,15 +93,13 @@ def _record(
     groups: Sequence[_Group], pieces: Sequence[bytes], read_text: Callable[[str], str]
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for (words, text), piece in zip(groups, pieces, strict=True):
-        *given, rest = piece.decode("utf-8", "surrogateescape").split(" ", len(words))
-        if len(given) != len(words):
-            raise _unreadable()
+    for (names, converts, text), piece in zip(groups, pieces, strict=True):
+        *given, rest = piece.decode("utf-8", "surrogateescape").split(" ", len(names))
         try:
-            for (name, convert), word in zip(words, given, strict=True):
-                values[name] = convert(word)
+            converted = [convert(word) for convert, word in zip(converts, given, strict=True)]
         except (ValueError, BadInput):
             raise _unreadable() from None
+        values.update(zip(names, converted, strict=True))
         if text is not None:
             values[text] = read_text(rest)
         elif rest not in ("", "\n"):

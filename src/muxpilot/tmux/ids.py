@@ -7,6 +7,8 @@ from typing import ClassVar, Self
 
 from muxpilot.errors import BadInput
 
+_NUMBER = re.compile("[0-9]{1,10}")
+
 
 class _Id(str):
     sigil: ClassVar[str]
@@ -20,7 +22,7 @@ class _Id(str):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        return re.fullmatch(re.escape(cls.sigil) + "[0-9]{1,10}", text, re.ASCII) is not None
+        return text[:1] == cls.sigil and _NUMBER.fullmatch(text, 1) is not None
 
 
 class SessionId(_Id):
