@@ -41,11 +41,11 @@ class Buffers:
         if not data:
             raise BadInput("A buffer cannot be empty.", "Give some content, or delete the buffer.")
         if _fits_a_line(data):
-            await self._connection.run(("set-buffer", "-b", name, "--", data))
+            await self._change("set-buffer", "-b", name, "--", data)
             return
         with self._file() as path:
             path.write_bytes(data)
-            await self._connection.run(("load-buffer", "-b", name, "--", literal(str(path))))
+            await self._change("load-buffer", "-b", name, "--", literal(str(path)))
 
     async def append(self, name: str, data: bytes) -> None:
         """Add to a buffer, or make it; no other append of ours comes between."""
@@ -54,7 +54,7 @@ class Buffers:
             return
         async with self._changing:
             if _fits_a_line(data):
-                await self._connection.run(("set-buffer", "-a", "-b", name, "--", data))
+                await self._change("set-buffer", "-a", "-b", name, "--", data)
                 return
             try:
                 before = await self.get(name)
@@ -70,10 +70,10 @@ class Buffers:
                 raise BadInput(
                     f"A buffer named {new!r} is already there.", "Delete it first, or use another name."
                 )
-            await self._connection.run(("set-buffer", "-b", _given(old), "-n", new))
+            await self._change("set-buffer", "-b", _given(old), "-n", new)
 
     async def delete(self, name: str) -> None:
-        await self._connection.run(("delete-buffer", "-b", _given(name)))
+        await self._change("delete-buffer", "-b", _given(name))
 
     async def discard(self, name: str) -> None:
         """Delete it if it is still there and tmux can be asked."""
@@ -94,6 +94,10 @@ class Buffers:
         with _file_errors(path):
             data = await asyncio.to_thread(path.read_bytes)
         await self.set(name, data)
+
+    async def _change(self, *command: str | bytes) -> None:
+        async with self._connection.changing_buffers():
+            await self._connection.run(command)
 
     async def _newest(self) -> str:
         """tmux 3.4 and newer would leave out those that were given a name."""

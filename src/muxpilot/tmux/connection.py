@@ -7,7 +7,8 @@ changes nothing, goes out again when the connection breaks under it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ Result = TypeVar("Result")
 _DEATHS = "muxpilot-dead::#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"
 
 _GOODBYE_S = 0.5
+_BUFFER_S = 10.0
 _RESTART_S = 2.0
 _RESTART_PAUSE_S = 0.02
 
@@ -113,6 +115,16 @@ class Connection:
                 return _checked(await self._through_client(commands))
             except NoServer:
                 return _checked(await self._start_server(commands))
+
+    @asynccontextmanager
+    async def changing_buffers(self) -> AsyncIterator[None]:
+        """From 3.4 on tmux tells its clients of buffers, and 3.5a crashes if one of them is just arriving."""
+        if await self.server_version() < version.BUFFERS_ARE_NEWS:
+            yield
+            return
+        # Not for long: should the connection break just now, the next one waits for this turn to end.
+        async with self.deadline(min(self.timeout_s, _BUFFER_S)), self.endpoint.turn():
+            yield
 
     async def server_version(self) -> version.Version:
         async with self.deadline():

@@ -87,7 +87,8 @@ class Input:
         brackets = ("-p",) if bracketed else ()
         try:
             paste = ("paste-buffer", "-d", "-r", *exact, *brackets, "-b", name, "-t", pane)
-            await self._act(pane, paste, *pressed)
+            async with self._connection.changing_buffers():
+                await self._act(pane, paste, *pressed)
         except BaseException:
             await self._buffers.discard(name)
             raise

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from muxpilot.tmux.scratch import Scratch
 
-# The FIFO goes away once it is open, so that a later respawn by a person starts the program at once.
-_GATE = 'if [ -p "$1" ] && command exec 3<"$1"; then rm -f "$1"; read -r mark <&3; '
+# Opened both ways first: to open a FIFO for reading waits for a writer, and we may be gone already. It goes
+# away once it is open, so that a later respawn by a person starts the program at once.
+_GATE = 'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r mark <&3; '
 
 # Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
 # its alone; dash interrupts itself after it, hence the trap. A command that is stopped goes on at once,
@@ -25,7 +26,7 @@ _HOLD = (
     _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; trap : INT; set -m; '
     '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- & pid=$!; '
     'while fg >/dev/null; s=$?; kill -0 "$pid"; do :; done; '
-    'printf "\\033]7717;%s;%s\\007" "$mark" "$s"; cat <&3 >/dev/null; exit "$s"'
+    '[ -z "$mark" ] || printf "\\033]7717;%s;%s\\007" "$mark" "$s"; cat <&3 >/dev/null; exit "$s"'
 )
 
 # As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not
@@ -66,8 +67,6 @@ class Launch:
     def let_go(self) -> None:
         """Let the program end, or start if it has not yet; nothing waits after this."""
         if self._writer >= 0:
-            self._fifo.unlink(
-                missing_ok=True
-            )  # first: whoever opened it without a writer would wait for ever
+            self._fifo.unlink(missing_ok=True)
             os.close(self._writer)
             self._writer = -1

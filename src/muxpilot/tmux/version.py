@@ -13,6 +13,7 @@ Version = tuple[int, int]
 OLDEST: Version = (3, 2)
 MIRRORED_LAYOUTS: Version = (3, 5)
 NAMES_KEEP_DOLLARS: Version = (3, 4)
+BUFFERS_ARE_NEWS: Version = (3, 4)
 CONTROLS_ARE_ESCAPED: Version = (3, 4)
 NAMES_KEEP_COLONS: Version = (3, 7)
 
