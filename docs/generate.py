@@ -20,7 +20,7 @@ Written by `./dev docs` from the tools themselves; do not edit.
 
 A tool is offered in the scopes that its row names (`--scope`, see [cli.md](cli.md)). An argument with `?` may
 be left out, one with `=` has that default; a field of an answer with `?` may be null or left out. Every tool
-also takes `socket?` ({socket}) unless its row says otherwise. Effects: `read` changes nothing,
+also takes `socket?` ({socket}). Effects: `read` changes nothing,
 `create` adds, `change` alters, `type` reaches a program, `destroy` ends something.
 """
 
@@ -44,8 +44,6 @@ def _noun(tool: Tool) -> str:
 def _row(tool: Tool) -> str:
     name = f"**{tool.name}**<br>{_escaped(tool.description)}"
     given = [_argument(row) for row in tool.arguments if row is not SOCKET]
-    if not tool.takes_socket:
-        given.append("no `socket`")
     scopes = ", ".join(scope.value for scope in Scope if scope in tool.scopes)
     cells = (name, "<br>".join(given) or "none", _answer(tool), scopes, tool.effect.value)
     return f"| {' | '.join(cells)} |"

@@ -114,6 +114,9 @@ class Dispatch:
             with heartbeat(tool.name, caller, tool.deadline_s):
                 async with asyncio.timeout(tool.deadline_s):
                     return await self._run(record, tool, raw, caller)
+        except asyncio.CancelledError:
+            record.outcome = "cancelled"
+            raise
         except TimeoutError:
             error = NotAnswering(f"{tool.name} did not finish within {tool.deadline_s:g} s.")
             return _failed(record, error)
@@ -124,8 +127,7 @@ class Dispatch:
 
     async def _run(self, record: Record, tool: Tool, raw: Mapping[str, Any], caller: Caller) -> Answer:
         arguments = checked(tool.arguments, raw)
-        socket = arguments.pop("socket", None) if tool.takes_socket else None
-        tmux = self._servers.get(socket)
+        tmux = self._servers.get(arguments.pop("socket"))
         record.request = request = Request(tool, tmux, await _aimed(tool, tmux, arguments))
         self._verdict(request)
         context = Context(tmux, self._servers, self._journals, self._exclusive, caller)

@@ -22,6 +22,7 @@ _MISSING = frozenset(fault.code for fault in (NotFound, BadInput, Ambiguous, NoS
 
 # How long changes are gathered before the next is told.
 _PAUSE_S = 0.1
+_DEAD_PAUSE_S = 1.0
 
 # After these the list may be another one. Of a pane that is split off, tmux tells only those attached to it.
 _LIST_CHANGES = frozenset(
@@ -121,7 +122,7 @@ class Resources:
         return entries
 
     async def follow(self, uri: str, changed: Tell) -> Stop:
-        """Tell of every change behind an address, until the pane's end or until it is stopped."""
+        """Tell of every change behind an address, until the pane is gone or until it is stopped."""
         _, arguments = _find(uri)
         if "paneId" not in arguments:
             raise ResourceFailed(f"{uri} cannot be followed. Subscribe to a pane, such as tmux://pane/%3.")
@@ -144,11 +145,15 @@ class Resources:
     async def _follow(self, target: str, ready: asyncio.Event, changed: Tell) -> None:
         tmux = self._servers.default
         pane = await tmux.panes.get(await tmux.targets.pane(target))
-        async with tmux.streams.open(pane.id) as stream:
-            ready.set()
-            async for _ in stream.follow():
-                await changed()
-                await asyncio.sleep(_PAUSE_S)
+        while True:
+            async with tmux.streams.open(pane.id) as stream:
+                ready.set()
+                async for _ in stream.follow():
+                    await changed()
+                    await asyncio.sleep(_PAUSE_S)
+            # Another program may be started in it, at once or later.
+            while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110 - tmux tells nobody of it
+                await asyncio.sleep(_DEAD_PAUSE_S)
 
     async def follow_list(self, changed: Tell) -> Stop:
         """Tell when sessions or windows of the default server come and go, until stopped."""

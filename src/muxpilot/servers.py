@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from muxpilot.tmux import Tmux
 from muxpilot.tmux.endpoint import checked_socket, default_socket
@@ -16,22 +15,15 @@ class Servers:
     def __init__(self, socket: str | None = None) -> None:
         self._default = checked_socket(socket) if socket else default_socket()
         self._servers: dict[str, Tmux] = {}
-        self._born: list[Callable[[Tmux], None]] = []
 
     @property
     def default(self) -> Tmux:
         return self.get(None)
 
-    def when_made(self, told: Callable[[Tmux], None]) -> None:
-        """Be told of every server that is used from now on."""
-        self._born.append(told)
-
     def get(self, socket: str | None) -> Tmux:
         path = checked_socket(socket) if socket is not None else self._default
         if path not in self._servers:
             self._servers[path] = Tmux(path)
-            for told in self._born:
-                told(self._servers[path])
         return self._servers[path]
 
     async def close(self) -> None:

@@ -82,9 +82,8 @@ def test_names_are_unique_and_every_tool_has_a_group() -> None:
 
 
 @pytest.mark.parametrize("tool", OFFERED, ids=name_of)
-def test_every_tool_but_two_takes_a_socket(tool: Tool) -> None:
-    takes = "socket" in tool.input_schema["properties"]
-    assert takes is (tool.name not in ("socket-for-path", "list-servers"))
+def test_every_tool_takes_a_socket(tool: Tool) -> None:
+    assert "socket" in tool.input_schema["properties"]
 
 
 def on_the_wire(scope: Scope) -> str:

@@ -128,7 +128,7 @@ async def test_what_is_not_there_is_said(tmux: Tmux, tmp_path: Path) -> None:
     await tmux.buffers.delete("nope2")
     with pytest.raises(NotFound, match="list-buffers"):
         await tmux.buffers.get()
-    await tmux.buffers.discard("nope")
+    await tmux.buffers.discard("nope")  # says nothing
 
 
 async def test_a_taken_name_is_not_taken_again(tmux: Tmux) -> None:

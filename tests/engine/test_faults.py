@@ -17,7 +17,7 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.errors import ConnectionLost, MuxpilotError, NoServer, NotAnswering
 from muxpilot.tmux import Program
-from tests.conftest import eventually, is_running, server_pid
+from tests.conftest import end_server, eventually, is_running, server_pid
 
 Raw = Callable[..., str]
 Harm = Callable[[Raw, int], object]
@@ -366,3 +366,47 @@ async def test_a_new_session_right_after_kill_server_starts_a_server(
         raw("kill-server")
         assert (await tmux.sessions.create(f"turn{turn}")).created
     assert server_pid(binary, socket) not in (None, server)
+
+
+async def test_a_stopped_server_keeps_nobody_from_its_neighbour(
+    hasty: Tmux, server: int, folder: Path, binary: str
+) -> None:
+    neighbour = str(folder / "other")
+    try:
+        async with Tmux(neighbour, binary=binary, config="/dev/null", timeout_s=5) as other:
+            with stopped(server):
+                with pytest.raises(NotAnswering):
+                    await hasty.sessions.list()
+                await other.sessions.create("free")
+                assert [row.name for row in await other.sessions.list()] == ["free"]
+    finally:
+        end_server(binary, neighbour)
+
+
+async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux, server: int) -> None:
+    [pane] = await tmux.panes.list()
+    for number in range(20):
+        paste = asyncio.create_task(tmux.input.paste(pane.id, "x" * 50_000))
+        await asyncio.sleep(number / 10_000)
+        paste.cancel()
+        with within(0.5):
+            await asyncio.wait([paste])
+    await eventually(lambda: _no_buffer(tmux))
+
+
+async def _no_buffer(tmux: Tmux) -> bool:
+    return not await tmux.buffers.list()
+
+
+async def test_a_pane_that_is_given_up_while_it_is_made_leaves_no_file(tmux: Tmux, server: int) -> None:
+    [session] = await tmux.sessions.list()
+    for number in range(20):
+        making = asyncio.create_task(
+            tmux.windows.create(session.id, program=Program("yes | head -c 1000000"))
+        )
+        await asyncio.sleep(number / 5_000)
+        making.cancel()
+        await asyncio.wait([making])
+    assert [path for path in tmux.connection.scratch.path.rglob("*") if path.is_file()] == [
+        tmux.connection.scratch.path / "lock"
+    ]

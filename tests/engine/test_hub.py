@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.errors import NoServer
+from muxpilot.errors import NoServer, NotFound
 from tests.conftest import eventually, server_pid
 
 Raw = Callable[..., str]
@@ -109,3 +110,35 @@ async def test_a_server_that_may_be_empty_is_left_empty(tmux: Tmux, raw: Raw) ->
     with pytest.raises(NoServer, match="no session"):
         await tmux.sessions.list()
     assert (await tmux.sessions.create("again")).created
+
+
+async def test_a_bare_attach_does_not_land_on_the_hub_after_a_session_has_ended(
+    tmux: Tmux, raw: Raw, socket: str, binary: str
+) -> None:
+    raw("new-session", "-d", "-s", "old")
+    raw("new-session", "-d", "-s", "new")
+    with person(binary, socket, "attach", "-t", "old"), person(binary, socket, "attach", "-t", "new"):
+        await eventually(lambda: _count(raw, "old 0", 1))
+        await eventually(lambda: _count(raw, "new 0", 1))
+        await tmux.sessions.list()
+        raw("kill-session", "-t", "new")
+        await eventually(lambda: _is_used_again(tmux, raw))
+        with person(binary, socket, "attach"):
+            await eventually(lambda: _count(raw, "old 0", 2))
+
+
+async def _is_used_again(tmux: Tmux, raw: Raw) -> bool:
+    """A bare command takes the session that a bare attach would take."""
+    return [row.name for row in await tmux.sessions.list()] == ["old"] and "old" in raw(
+        "display-message", "-p", "#{session_name}"
+    )
+
+
+async def test_the_hub_is_nobodys_to_use(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "mine")
+    await tmux.sessions.list()
+    ids = raw("list-panes", "-a", "-F", "#{session_name} #{session_id} #{window_id} #{pane_id}").splitlines()
+    [hub] = [line.split()[1:] for line in ids if line.startswith("muxpilot-hub")]
+    for find, target in zip((tmux.targets.session, tmux.targets.window, tmux.targets.pane), hub, strict=True):
+        with pytest.raises(NotFound, match=re.escape(target)):
+            await find(target)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot import Program, Tmux
+from muxpilot.errors import BadInput
 from muxpilot.tmux import Birth, Data, PaneId, SessionId
 from tests.conftest import eventually, is_running
 from tests.engine.helpers import Raw, printed, stream_of, until, whole
@@ -276,3 +277,28 @@ async def test_a_shell_pane_is_a_login_shell_with_the_person_s_environment(tmux:
     made = await tmux.windows.create(session)
     await tmux.input.type(made.pane_id, "shopt -q login_shell && echo lo''gin $mark $#", enter=True)
     await printed(stream_of(tmux, made.pane_id), b"login 0\r\n")
+
+
+async def test_a_persons_variables_reach_the_program(tmux: Tmux) -> None:
+    variables = {"mark": "M", "command": "C", "pid": "P", "s": "S"}
+    made = await tmux.sessions.create("dev", program=Program("echo $mark$command$pid$s", env=variables))
+    seen, end = await whole(stream_of(tmux, made.pane_id))
+    assert (seen, end.status) == (b"MCPS\r\n", 0)
+
+
+async def test_the_last_words_of_a_pane_can_be_asked_for_after_its_end(tmux: Tmux) -> None:
+    await tmux.sessions.create("keeper")
+    made = await tmux.sessions.create("dev", program=Program("echo words; exit 3"))
+    await eventually(lambda: _is_gone(tmux, made.pane_id))
+    seen, end = await whole(stream_of(tmux, made.pane_id))
+    assert (seen, end.status) == (b"words\r\n", 3)
+
+
+async def _is_gone(tmux: Tmux, pane: PaneId) -> bool:
+    return all(row.id != pane for row in await tmux.panes.list())
+
+
+@pytest.mark.parametrize(("command", "words"), [(" ", "is empty"), ("x" * 200_000, "longer than 100000")])
+async def test_a_command_that_cannot_be_run_is_refused(tmux: Tmux, command: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        await tmux.sessions.create("dev", program=Program(command))

@@ -212,7 +212,7 @@ async def test_a_moved_window_says_where_it_is(tmux: Tmux) -> None:
     assert await tmux.windows.move(born.window_id, two.session_id, index=3) == 3
     assert await tmux.windows.move(born.window_id, one.session_id) == 1
     assert (await tmux.windows.get(born.window_id)).session_id == one.session_id
-    with pytest.raises(Refused, match="index in use: 0"):
+    with pytest.raises(Refused, match="The index 0 is taken"):
         await tmux.windows.move(born.window_id, two.session_id, index=0)
     assert [row.id for row in await tmux.windows.list(two.session_id)] == [two.window_id]
 

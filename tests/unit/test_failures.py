@@ -27,7 +27,7 @@ SAID: tuple[tuple[str, type[MuxpilotError], str], ...] = (
     ("no buffers", NotFound, "Buffer 'newest' not found"),
     ("duplicate session: dev", NameTaken, "'dev' is already there"),
     ("target pane has exited", PaneDead, "Use respawn-pane"),
-    ("respawn pane failed: pane dev:0.0 still active", Refused, "still running. Ask to kill it first"),
+    ("respawn pane failed: pane dev:0.0 still active", Refused, "still running. Set kill to end it first"),
     ("no space for new pane", Refused, "There is no space"),
     ("create pane failed: no space for new pane", Refused, "There is no space"),
     ("create pane failed: pane too small", Refused, "There is no space"),

@@ -38,7 +38,7 @@ class Piped:
         self.stream = PaneStream(PaneId("%1"))
         self.ended = asyncio.Event()
         self.source = PipeSource(scratch, self.stream, lambda _: self.ended.set(), launch)
-        [fifo] = scratch.path.glob("pane*")
+        [fifo] = scratch.path.glob("pane*/fifo")
         self._writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
 
     async def write(self, data: bytes) -> None:

@@ -18,11 +18,15 @@ from muxpilot.tmux import version
         ("tmux 3.6-rc2\n", (3, 6)),
         ("openbsd-7.4", (99, 0)),
         ("master", (99, 0)),
-        ("", (99, 0)),
     ],
 )
 def test_the_numbers_are_read(text: str, numbers: tuple[int, int]) -> None:
     assert version.parse(text) == numbers
+
+
+def test_one_that_says_nothing_is_refused() -> None:
+    with pytest.raises(NoTmux, match="does not say its version"):
+        version.require("\n")
 
 
 def test_one_that_is_new_enough_is_taken() -> None:

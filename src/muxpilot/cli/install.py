@@ -65,8 +65,9 @@ def _command(settings: Settings) -> list[str]:
     """As short as it will be found again: by name where that is on the PATH."""
     start = [NAME] if shutil.which(NAME) else [sys.executable, "-m", NAME]
     scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
-    socket = ["--socket", settings.socket] if settings.socket else []
-    return [*start, *scope, *socket]
+    socket = ["--socket", os.path.abspath(settings.socket)] if settings.socket else []
+    shell = ["--shell-type", settings.shell_type] if settings.shell_type != "auto" else []
+    return [*start, *scope, *socket, *shell]
 
 
 def _codex_home() -> Path:

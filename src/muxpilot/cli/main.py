@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(chosen, arguments)
+    except BrokenPipeError:  # whoever read us has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except MuxpilotError as error:
         print(f"muxpilot: {error}", file=sys.stderr)
         return 2

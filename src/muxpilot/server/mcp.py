@@ -29,7 +29,6 @@ from muxpilot.prompts import PROMPTS
 from muxpilot.resources import ROWS, ResourceFailed, Stop
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.context import Caller
-from muxpilot.toolkit.spec import Tool
 
 RESOURCE_NOT_FOUND = -32002
 
@@ -71,7 +70,8 @@ class Face(Server[Any]):
 
     @functools.cached_property
     def _tools(self) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_listed(tool) for tool in self._app.dispatch.offered.values()])
+        rows = [types.Tool.model_validate(tool.listing) for tool in self._app.dispatch.offered.values()]
+        return types.ListToolsResult(tools=rows)
 
     async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
         return self._tools
@@ -179,16 +179,6 @@ async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
 
 def _nothing() -> None:
     """Stops what was never begun."""
-
-
-def _listed(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations.model_validate(tool.effect.hints),
-    )
 
 
 def _result(answer: Answer) -> types.CallToolResult:

@@ -75,7 +75,7 @@ class Births:
         run = self._connection.run_first if may_start_server else self._connection.run
         try:
             reply = await run((*command, *flags, "--", *launch.argv))
-            birth = formats.parse(BIRTH, reply.blocks[0].lines, Birth)[0]
+            [birth] = formats.parse(BIRTH, reply.blocks[0].lines, Birth)
             if program.remain_on_exit:
                 await self._connection.run(*stay_after_exit(birth.pane_id))
             if name_window:

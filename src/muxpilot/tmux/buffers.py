@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from muxpilot.errors import BadInput, MuxpilotError, NotFound
@@ -19,12 +19,14 @@ from muxpilot.tmux.models import BUFFER, Buffer
 from muxpilot.tmux.quote import literal
 
 _LONGEST_LINE = 1 << 15
+_TIDY_S = 1.0
 
 
 class Buffers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._changing = asyncio.Lock()
+        self._discarding: set[asyncio.Task[None]] = set()
 
     async def list(self) -> Sequence[Buffer]:
         return await self._connection.records(BUFFER, Buffer, "list-buffers")
@@ -75,12 +77,22 @@ class Buffers:
     async def delete(self, name: str) -> None:
         await self._change("delete-buffer", "-b", _given(name))
 
-    async def discard(self, name: str) -> None:
-        """Delete it if it is still there and tmux can be asked."""
-        try:
+    def discard(self, name: str) -> asyncio.Task[None]:
+        """Delete it if it is there, without making anybody wait: tmux may not answer."""
+        task = asyncio.create_task(self._discard(name))
+        self._discarding.add(task)
+        task.add_done_callback(self._discarding.discard)
+        return task
+
+    async def close(self) -> None:
+        if self._discarding:
+            await asyncio.wait(self._discarding, timeout=_TIDY_S)
+        for task in self._discarding:
+            task.cancel()
+
+    async def _discard(self, name: str) -> None:
+        with suppress(MuxpilotError):  # it was not made, or tmux is gone
             await self.delete(name)
-        except MuxpilotError:
-            return
 
     async def save(self, name: str | None, path: Path) -> None:
         """Write a buffer to a file that the caller has judged."""

@@ -39,7 +39,10 @@ class Capture:
     async def cursor_line(self, pane: PaneId) -> str:
         """What stands before the cursor on its row."""
         ask = ("display-message", "-p", "-t", pane, "#{cursor_x} #{cursor_y}")
-        column, row = map(int, (await self._connection.run(ask, repeatable=True)).first_line.split())
+        place = (await self._connection.run(ask, repeatable=True)).first_line.split()
+        if len(place) != 2:  # tmux answers for a pane that is not there, with nothing
+            raise NotFound("pane", pane)
+        column, row = map(int, place)
         [line] = await self.between(pane, row, row) or [""]
         return line.ljust(column)[:column]
 

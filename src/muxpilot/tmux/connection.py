@@ -36,8 +36,10 @@ _RESTART_PAUSE_S = 0.02
 class _Live:
     control: ControlClient
     hub: Hub
+    hub_ids: frozenset[str] = frozenset()
     server_pid: int = 0
     version: version.Version = version.OLDEST
+    version_text: str = ""
 
 
 class Deadline:
@@ -82,6 +84,10 @@ class Connection:
     def server_pid(self) -> int | None:
         """Which server we are connected to; another one has the same ids for other things."""
         return self._live.server_pid if self._live is not None else None
+
+    def is_our_own(self, target: str) -> bool:
+        """Whether an id is that of the hub, its window or its pane, which are nobody's to use."""
+        return self._live is not None and target in self._live.hub_ids
 
     def listen(self, listener: Listener) -> None:
         """Be told what tmux tells of its own accord, and `closed` when the connection is lost."""
@@ -132,6 +138,11 @@ class Connection:
             if live is not None:
                 return live.version
             return version.require((await self._alone((("display-message", "-p", "#{version}"),))).first_line)
+
+    async def server_version_text(self) -> str:
+        """As tmux says it: `3.3a`."""
+        await self.server_version()
+        return self._live.version_text if self._live is not None else ""
 
     async def close(self) -> None:
         """For good: a call that is still under way must not open another connection behind our back."""
@@ -188,7 +199,7 @@ class Connection:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
             self._opening.add_done_callback(self._opened)
-        return await _shared(self._opening)
+        return await asyncio.shield(self._opening)  # others wait for it too
 
     def _opened(self, task: asyncio.Task[_Live | None]) -> None:
         self._opening = None
@@ -213,6 +224,7 @@ class Connection:
             await asyncio.sleep(_RESTART_PAUSE_S)
 
     async def _open_once(self) -> _Live | None:
+        self.endpoint.program()  # without one, "no server" would be a guess
         self.endpoint.check()
         hub = Hub(self.scratch)
         try:
@@ -237,14 +249,16 @@ class Connection:
 
     async def _settle_in(self, live: _Live) -> None:
         try:
-            reply = await live.control.request(("display-message", "-p", "#{pid} #{version}"))
+            reply = await live.control.request(
+                ("display-message", "-p", "#{pid} #{session_id} #{window_id} #{pane_id} #{version}")
+            )
         except ConnectionLost:
             words = await live.control.last_words()
             await self._require_new_program()
             raise failure(words or "lost server") from None
-        pid, words = _checked(reply).first_line.split(" ", 1)
-        live.server_pid = int(pid)
-        live.version = version.require(words)
+        pid, *ids, words = _checked(reply).first_line.split(" ", 4)
+        live.server_pid, live.hub_ids = int(pid), frozenset(ids)
+        live.version, live.version_text = version.require(words), words
         # The options once more: a person's hook on new sessions comes after what was set with the hub.
         await live.control.request(("refresh-client", "-B", _DEATHS), *live.hub.options())
         await step_back(live.control)
@@ -271,6 +285,9 @@ class Connection:
                 if await is_lonely(live.control):
                     await self._end(live)
                     return
+                await step_back(live.control)
+        except ConnectionLost:
+            await self._end(live)
         finally:
             self._tending = None
 
@@ -303,8 +320,3 @@ def _checked(reply: Reply) -> Reply:
     if reply.error is not None:
         raise failure(reply.error)
     return reply
-
-
-async def _shared(task: asyncio.Task[Result]) -> Result:
-    """Wait for a task that others wait for too: whoever leaves early does not take it along."""
-    return await asyncio.shield(task)

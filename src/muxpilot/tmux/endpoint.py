@@ -65,19 +65,21 @@ class Endpoint:
         tmux 3.3a crashes, with everything in it, when it has news such as a new session to tell while a
         control client is still introducing itself: two that come at once are enough, one time in four.
         """
-        try:
-            folder = os.open(os.path.dirname(self.socket), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            yield  # tmux will say it better
-            return
+        lock: int | None = None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(patience_s):
-                    while not _is_locked(folder):  # noqa: ASYNC110 - other processes wake nobody here
+                    while (lock := _locked(self._turn_file())) is None:  # noqa: ASYNC110 - no process wakes us
                         await asyncio.sleep(_TURN_PAUSE_S)
             yield
         finally:
-            os.close(folder)
+            if lock is not None:
+                os.unlink(self._turn_file())
+                os.close(lock)
+
+    def _turn_file(self) -> str:
+        digest = blake2b(os.fsencode(os.path.realpath(self.socket)), digest_size=8).hexdigest()
+        return str(our_folder() / f"{digest}.turn")
 
     def program(self) -> str:
         found = shutil.which(self.binary)
@@ -114,14 +116,17 @@ class Endpoint:
         )
 
 
-def _is_locked(folder: int) -> bool:
+def _locked(path: str) -> int | None:
+    """The file, open and locked by us; None while somebody else has it. Who is done removes it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks
-    return True
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(path)):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
 
 
 def _not_started(program: str, error: OSError) -> MuxpilotError:
@@ -166,8 +171,12 @@ def socket_for_path(path: str) -> str:
         raise BadInput("The path is empty.", "Give a folder or a file.")
     real = os.path.realpath(os.path.expanduser(path))
     digest = blake2b(os.fsencode(real), digest_size=8).hexdigest()
-    # Not TMPDIR: it may differ between two agents of one user.
-    return str(private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}") / digest)
+    return str(our_folder() / digest)
+
+
+def our_folder() -> Path:
+    """What all muxpilots of this user share. Not in TMPDIR: that may differ between two of them."""
+    return private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}")
 
 
 def private_folder(path: Path, *, closed_to: int = stat.S_IRWXG | stat.S_IRWXO) -> Path:

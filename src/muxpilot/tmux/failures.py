@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from muxpilot.errors import (
+    BadInput,
     ConnectionLost,
     MuxpilotError,
     NameTaken,
@@ -30,10 +31,18 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (r"(?:no buffer |unknown buffer: )(.*)", lambda m: NotFound("buffer", m[1])),
     (r"no buffers?$", lambda m: NotFound("buffer", "newest")),
     (r"duplicate session: (.*)", lambda m: NameTaken(m[1])),
+    (
+        r"command too long",
+        lambda m: BadInput(
+            "The command is too long for a tmux server that is not running yet.",
+            "Create a session without it first, or put it into a file and run that.",
+        ),
+    ),
+    (r"index in use: (.*)", lambda m: Refused(f"The index {m[1]} is taken.", "Give another, or none.")),
     (r"target pane has exited", lambda m: PaneDead("The pane's program has ended.")),
     (
         r"(?:respawn pane failed: )?pane .* still active",
-        lambda m: Refused("The pane's program is still running.", "Ask to kill it first."),
+        lambda m: Refused("The pane's program is still running.", "Set kill to end it first."),
     ),
     (
         r"(?:create pane failed: )?(?:no space for (?:a )?new pane|pane too small)",

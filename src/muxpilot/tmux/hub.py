@@ -17,7 +17,7 @@ from muxpilot.tmux.control import ControlClient
 from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
 from muxpilot.tmux.quote import literal
-from muxpilot.tmux.scratch import Scratch
+from muxpilot.tmux.scratch import Scratch, remove_fifo
 
 Row = TypeVar("Row")
 
@@ -53,7 +53,7 @@ class Hub:
         if self._writer >= 0:
             os.close(self._writer)
             self._writer = -1
-            self._fifo.unlink(missing_ok=True)
+            remove_fifo(self._fifo)
 
 
 # A person's configuration must not end the hub early, nor keep it when its program has ended, nor move us

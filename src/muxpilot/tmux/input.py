@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 
-from muxpilot.errors import BadInput, PaneDead, Refused
+from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Refused, Unavailable
 from muxpilot.tmux import keys as key_names
 from muxpilot.tmux.buffers import Buffers
 from muxpilot.tmux.connection import Connection
@@ -23,14 +23,13 @@ from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.protocol import Reply
 from muxpilot.tmux.quote import encode
+from muxpilot.tmux.version import PASTES_AS_CARETS
 
 _DEAD = b"dead"
 _MOST_REPEATS = 1000
 # Longer text goes through a buffer: quicker for tmux, and it may hold anything.
 _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-# From here on tmux pastes `^[` for an escape unless it is told to leave the bytes alone.
-_CARETS = (3, 7)
 _TERMINAL_PATIENCE_S = 2.0
 
 
@@ -82,15 +81,17 @@ class Input:
         if not data:
             await self._act(pane, *pressed)
             return 0
-        await self._buffers.set(name, data)
-        exact = ("-S",) if await self._connection.server_version() >= _CARETS else ()
         brackets = ("-p",) if bracketed else ()
         try:
+            await self._buffers.set(name, data)
+            exact = ("-S",) if await self._connection.server_version() >= PASTES_AS_CARETS else ()
             paste = ("paste-buffer", "-d", "-r", *exact, *brackets, "-b", name, "-t", pane)
             async with self._connection.changing_buffers():
                 await self._act(pane, paste, *pressed)
-        except BaseException:
-            await self._buffers.discard(name)
+        except BaseException as error:
+            discarding = self._buffers.discard(name)
+            if isinstance(error, MuxpilotError) and not isinstance(error, Unavailable):
+                await discarding
             raise
         return len(data)
 

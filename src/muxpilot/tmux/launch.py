@@ -13,29 +13,36 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muxpilot.tmux.scratch import Scratch
+from muxpilot.errors import BadInput
+from muxpilot.tmux.quote import encode
+from muxpilot.tmux.scratch import Scratch, remove_fifo
 
 # Opened both ways first: to open a FIFO for reading waits for a writer, and we may be gone already. It goes
 # away once it is open, so that a later respawn by a person starts the program at once.
-_GATE = 'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r mark <&3; '
+_GATE = 'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
 
 # Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
 # its alone; dash interrupts itself after it, hence the trap. A command that is stopped goes on at once,
 # as it would with no shell above it. It begins by stopping itself, so that it runs in the foreground only.
 _HOLD = (
     _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; trap : INT; set -m; '
-    '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- & pid=$!; '
-    'while fg >/dev/null; s=$?; kill -0 "$pid"; do :; done; '
-    '[ -z "$mark" ] || printf "\\033]7717;%s;%s\\007" "$mark" "$s"; cat <&3 >/dev/null; exit "$s"'
+    '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- & muxpilot_pid=$!; '
+    'while fg >/dev/null; muxpilot_status=$?; kill -0 "$muxpilot_pid"; do :; done; '
+    '[ -z "$muxpilot_mark" ] || printf "\\033]7717;%s;%s\\007" "$muxpilot_mark" "$muxpilot_status"; '
+    'cat <&3 >/dev/null; exit "$muxpilot_status"'
 )
 
 # As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not
 # every shell knows -l.
 _SHELL = (
-    _GATE + 'exec 3<&-; fi; unset mark; command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
-    'if [ -n "$command" ]; then exec "$SHELL" -c "$command"; fi; case ${SHELL##*/} in '
+    _GATE + "exec 3<&-; fi; unset muxpilot_mark; "
+    'muxpilot_command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
+    'if [ -n "$muxpilot_command" ]; then exec "$SHELL" -c "$muxpilot_command"; fi; case ${SHELL##*/} in '
     'bash|zsh|fish|dash|sh|ash|ksh*|mksh|nu|xonsh) exec "$SHELL" -l;; *) exec "$SHELL";; esac'
 )
+
+
+_LONGEST = 100_000  # the kernel takes 128 kB for one argument
 
 
 @dataclass(slots=True)
@@ -52,6 +59,12 @@ class Launch:
         """The command if there is one, else the shell that `tmux`, the program, would start."""
         if command is None:
             return cls._behind_gate(scratch, _SHELL, tmux)
+        if not command.strip():
+            raise BadInput("The command is empty.", "Leave it out to get a shell.")
+        if len(encode(command)) > _LONGEST:
+            raise BadInput(
+                f"The command is longer than {_LONGEST} bytes.", "Put it into a file and run that."
+            )
         return cls._behind_gate(scratch, _HOLD, command)
 
     @classmethod
@@ -67,6 +80,6 @@ class Launch:
     def let_go(self) -> None:
         """Let the program end, or start if it has not yet; nothing waits after this."""
         if self._writer >= 0:
-            self._fifo.unlink(missing_ok=True)
+            remove_fifo(self._fifo)
             os.close(self._writer)
             self._writer = -1

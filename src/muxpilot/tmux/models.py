@@ -85,7 +85,6 @@ class Pane:
     dead_signal: int | None
     in_mode: bool
     is_alternate: bool
-    is_piped: bool
     cursor_column: int
     window_id: WindowId
     session_id: SessionId
@@ -116,7 +115,6 @@ PANE = fields(
     dead_signal=("pane_dead_signal", maybe_int),
     in_mode=("pane_in_mode", flag),
     is_alternate=("alternate_on", flag),
-    is_piped=("pane_pipe", flag),
     cursor_column=("cursor_x", int),
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),

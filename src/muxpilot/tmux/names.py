@@ -16,7 +16,7 @@ _LARGEST_SIZE = 10_000
 
 def name(noun: str, text: str) -> str:
     """A name for people: not empty, one line, nothing that steers a terminal."""
-    if not text:
+    if not text.strip():
         raise BadInput(f"The {noun} is empty.", "Give at least one character.")
     return title(noun, text)
 

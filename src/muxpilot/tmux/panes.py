@@ -95,14 +95,20 @@ class Panes:
         await self._connection.run(("swap-pane", "-d", "-s", source, "-t", target))
 
     async def break_out(self, pane: PaneId, *, name: str | None = None) -> tuple[WindowId, str]:
-        """Give a pane a window of its own, in the session that it is in."""
+        """Give a pane a window of its own, in the session that it is in; one that is alone has it already."""
+        if len(await self._rows("-t", pane)) == 1:
+            return await self._keep_window(pane, name)
         naming = ("-n", names.name("name", name)) if name is not None else ()  # no format, here alone
         # Without a target tmux takes our own session, the hub.
         places = ("-s", pane, "-t", f"{(await self.get(pane)).session_id}:")
         await self._connection.run(("break-pane", "-d", *places, *naming))
-        # Not by -P: tmux 3.3a prints nothing for a pane that was alone already.
-        rows = await self._connection.records(_BROKEN, _Broken, "list-panes", "-t", pane)
-        return rows[0].window_id, rows[0].window_name
+        return await self._keep_window(pane, None)
+
+    async def _keep_window(self, pane: PaneId, name: str | None) -> tuple[WindowId, str]:
+        if name is not None:
+            await self._connection.run(("rename-window", "-t", pane, "--", literal(names.name("name", name))))
+        [row] = await self._connection.records(_BROKEN, _Broken, "list-panes", "-t", pane)
+        return row.window_id, row.window_name
 
     async def kill(self, pane: PaneId) -> None:
         await self._connection.run(("kill-pane", "-t", pane))

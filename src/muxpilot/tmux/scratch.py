@@ -23,9 +23,11 @@ class Scratch:
         self._count = 0
 
     def fifo(self, purpose: str) -> Path:
-        path = self.file(purpose)
-        os.mkfifo(path, 0o600)
-        return path
+        """A FIFO in a folder of its own: once that is gone, nobody who comes late makes a file instead."""
+        folder = self.file(purpose)
+        folder.mkdir(0o700)
+        os.mkfifo(folder / "fifo", 0o600)
+        return folder / "fifo"
 
     def file(self, purpose: str) -> Path:
         """A name that was not used before; nothing is made."""
@@ -35,6 +37,10 @@ class Scratch:
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+def remove_fifo(fifo: Path) -> None:
+    shutil.rmtree(fifo.parent, ignore_errors=True)
 
 
 def _locked(folder: Path) -> int:

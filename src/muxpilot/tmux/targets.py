@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muxpilot.errors import Ambiguous, BadInput, NotFound
+from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import Pane, Window
 from muxpilot.tmux.panes import Panes
@@ -15,12 +16,13 @@ from muxpilot.tmux.windows import Windows
 
 
 class Targets:
-    def __init__(self, windows: Windows, panes: Panes) -> None:
+    def __init__(self, connection: Connection, windows: Windows, panes: Panes) -> None:
+        self._connection = connection
         self._windows = windows
         self._panes = panes
 
     async def session(self, text: str) -> SessionId:
-        if SessionId.matches(_given("session", text)):
+        if self._is_id(SessionId, text):
             return SessionId(text)
         sessions = {row.session_name: row.session_id for row in await self._windows.list()}
         for name in (text, text.removeprefix("="), text.removeprefix("=").removesuffix(":")):
@@ -29,12 +31,12 @@ class Targets:
         raise NotFound("session", text)
 
     async def window(self, text: str) -> WindowId:
-        if WindowId.matches(_given("window", text)):
+        if self._is_id(WindowId, text):
             return WindowId(text)
         return _window(await self._windows.list(), text, text).id
 
     async def pane(self, text: str) -> PaneId:
-        if PaneId.matches(_given("pane", text)):
+        if self._is_id(PaneId, text):
             return PaneId(text)
         windows, (place, pane) = await self._windows.list(), _split_pane(text)
         try:
@@ -48,11 +50,13 @@ class Targets:
             raise NotFound("pane", text) from None
         return _pane(await self._panes.list(window.id), pane, text)
 
-
-def _given(noun: str, text: str) -> str:
-    if not text.strip(":.= "):
-        raise BadInput(f"The {noun} is empty.", f"Give an id, or a name from list-{noun}s.")
-    return text
+    def _is_id(self, kind: type[SessionId | WindowId | PaneId], text: str) -> bool:
+        """An id needs no asking; one of our own is nobody else's to use."""
+        if not text.strip(":.= "):
+            raise BadInput(f"The {kind.noun} is empty.", f"Give an id, or a name from list-{kind.noun}s.")
+        if self._connection.is_our_own(text):
+            raise NotFound(kind.noun, text)
+        return kind.matches(text)
 
 
 def _split_pane(text: str) -> tuple[str, str | None]:

@@ -46,7 +46,7 @@ class Tmux:
         births = Births(self.connection, self.streams)
         self.windows = Windows(self.connection, births)
         self.sessions = Sessions(self.connection, self.clients, births)
-        self.targets = Targets(self.windows, self.panes)
+        self.targets = Targets(self.connection, self.windows, self.panes)
 
     @property
     def socket(self) -> str:
@@ -55,8 +55,12 @@ class Tmux:
     async def version(self) -> Version:
         return await self.connection.server_version()
 
+    async def version_text(self) -> str:
+        return await self.connection.server_version_text()
+
     async def close(self) -> None:
         """Leave the server as it is, and take everything of ours along."""
+        await self.buffers.close()
         await self.streams.close()
         await self.connection.close()
 

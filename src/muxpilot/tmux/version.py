@@ -15,12 +15,16 @@ MIRRORED_LAYOUTS: Version = (3, 5)
 NAMES_KEEP_DOLLARS: Version = (3, 4)
 BUFFERS_ARE_NEWS: Version = (3, 4)
 CONTROLS_ARE_ESCAPED: Version = (3, 4)
+# From here on tmux pastes `^[` for an escape unless it is told to leave the bytes alone.
+PASTES_AS_CARETS: Version = (3, 7)
 NAMES_KEEP_COLONS: Version = (3, 7)
 
 
 def parse(text: str) -> Version:
     """`tmux 3.3a`, `3.5a`, `next-3.8`, `openbsd-7.4`: the numbers; what has none counts as new."""
     found = re.search(r"(\d+)\.(\d+)", text)
+    if not text.strip():
+        raise NoTmux("The tmux program does not say its version.")
     if found is None or "openbsd" in text:
         return (99, 0)
     return int(found[1]), int(found[2])

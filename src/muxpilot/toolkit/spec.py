@@ -65,11 +65,10 @@ class Tool:
     group: str
     run: Callable[..., Awaitable[Any]]
     deadline_s: float
-    takes_socket: bool
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        return arguments_of(self.run) + ((SOCKET,) if self.takes_socket else ())
+        return (*arguments_of(self.run), SOCKET)
 
     @cached_property
     def input_schema(self) -> Schema:
@@ -79,6 +78,17 @@ class Tool:
     def output_schema(self) -> Schema | None:
         return output_schema(get_type_hints(self.run)["return"])
 
+    @property
+    def listing(self) -> dict[str, Any]:
+        """The tool as tools/list shows it."""
+        row: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": self.effect.hints,
+        }
+        return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
+
 
 def tool(
     effect: Effect,
@@ -87,7 +97,6 @@ def tool(
     *,
     name: str | None = None,
     deadline_s: float = DEADLINE_S,
-    takes_socket: bool = True,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
 
@@ -101,7 +110,6 @@ def tool(
             group=group,
             run=function,
             deadline_s=deadline_s,
-            takes_socket=takes_socket,
         )
 
     return declare

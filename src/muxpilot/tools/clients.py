@@ -73,7 +73,7 @@ async def detach_client(
     return DetachedClient(client_tty)
 
 
-@tool(Effect.READ, PRIMITIVE, "list", takes_socket=False)
+@tool(Effect.READ, PRIMITIVE, "list")
 async def list_servers(ctx: Context) -> ServerList:
     """List the tmux servers that can be named, and how they are."""
     return ServerList([await _server("default", ctx.servers.default)])
@@ -82,12 +82,12 @@ async def list_servers(ctx: Context) -> ServerList:
 async def _server(name: str, tmux: Tmux) -> ServerRow:
     try:
         sessions = len(await tmux.sessions.list())
-        major, minor = await tmux.version()
+        version = await tmux.version_text()
     except NoServer:
         return ServerRow(name, tmux.socket, None, "idle", None, 0)
     except MuxpilotError as error:
         return ServerRow(name, tmux.socket, None, "unreachable", None, None, str(error))
-    return ServerRow(name, tmux.socket, None, "connected", f"{major}.{minor}", sessions)
+    return ServerRow(name, tmux.socket, None, "connected", version, sessions)
 
 
 @tool(Effect.CHANGE, STARRED, "display")

@@ -37,10 +37,10 @@ class SessionTree:
 async def server_info(ctx: Context) -> ServerInfo:
     """Which tmux server this is."""
     try:
-        major, minor = await ctx.tmux.version()
+        version = await ctx.tmux.version_text()
     except NoServer:
         return ServerInfo(ctx.tmux.socket, None, None, running=False)
-    return ServerInfo(ctx.tmux.socket, None, f"{major}.{minor}", running=True)
+    return ServerInfo(ctx.tmux.socket, None, version, running=True)
 
 
 @tool(Effect.READ, INTERNAL, "list")

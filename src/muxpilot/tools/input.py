@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, Refused
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.keys import is_key, parse
 from muxpilot.toolkit.context import Context
@@ -51,11 +52,13 @@ async def send_keys(
 ) -> KeysSent:
     """Type into a pane: text, or keys by name.
 
-    To run a shell command and get its output, use execute-command; for many lines, paste-text."""
+    For many lines, use paste-text."""
     send = ctx.tmux.input.type if literal else ctx.tmux.input.press
+    asked = time.monotonic()
     async with ctx.exclusive(ctx.tmux, pane_id):
         if delay_ms:
-            steps = _in_time(keys if literal else parse(keys), repeat, delay_ms)
+            waited_s = time.monotonic() - asked
+            steps = _in_time(keys if literal else parse(keys), repeat, delay_ms, waited_s)
             await _slowly(ctx, pane_id, send, steps, enter=enter, repeat=repeat, pause_s=delay_ms / 1000)
         elif enter:
             for _ in range(repeat):  # each has its Enter
@@ -67,9 +70,13 @@ async def send_keys(
     return KeysSent(pane_id)
 
 
-def _in_time(steps: Sequence[str], repeat: int, delay_ms: int) -> Sequence[str]:
+def _in_time(steps: Sequence[str], repeat: int, delay_ms: int, waited_s: float) -> Sequence[str]:
     """Refuse before it begins what the deadline would cut in the middle."""
     seconds = len(steps) * repeat * delay_ms / 1000
+    if seconds <= _LONGEST_TYPING_S < seconds + waited_s:
+        raise Refused(
+            f"The pane was busy with another call for {waited_s:.0f} s.", "Nothing was typed; try again."
+        )
     if seconds > _LONGEST_TYPING_S:
         raise BadInput(
             f"With this delayMs it takes {seconds:g} s; a call may take {_LONGEST_TYPING_S:g} s.",
@@ -145,8 +152,7 @@ async def write_to_display(
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
     """Show text to a person in a pane: never typed, never run, and not in your context again."""
-    async with ctx.exclusive(ctx.tmux, pane_id):
-        await ctx.tmux.input.show(pane_id, text, clear=clear)
+    await ctx.tmux.input.show(pane_id, text, clear=clear)
     return PaneDone(pane_id)
 
 

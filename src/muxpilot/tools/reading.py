@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -15,6 +15,7 @@ from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
+_FEW = 2000
 _EVERYTHING = 1_000_000
 
 
@@ -86,7 +87,7 @@ async def read_pane(
     fits = matcher(grep, "regex", "grep") if grep is not None else None
     look_back = max_lines if fits is None else _EVERYTHING
     reading = await ctx.journals.read(ctx.tmux, pane_id, since, look_back)
-    wanted = [line for line in reading.lines if fits is None or fits(line)]
+    wanted = reading.lines if fits is None else await _fitting(reading.lines, fits)
     kept = wanted[-max_lines:]
     return NewText(
         pane_id,
@@ -128,11 +129,19 @@ async def search_panes(
 async def _search(ctx: Context, pane: PaneId, fits: Callable[[str], bool], context: int) -> list[Match]:
     rows, row = await asyncio.gather(ctx.tmux.capture.between(pane, "-", "-"), ctx.tmux.panes.get(pane))
     top = max(0, len(rows) - row.height)
-    found = [at for at, text in enumerate(rows) if fits(text)]
+    hits = set(await _fitting(rows, fits))
+    found = [at for at, text in enumerate(rows) if text in hits]
     return [
         Match(pane, at - top, rows[at], rows[max(0, at - context) : at], rows[at + 1 : at + 1 + context])
         for at in found
     ]
+
+
+async def _fitting(lines: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    """The lines that match; many are looked at beside the event loop, not on it."""
+    if len(lines) <= _FEW:
+        return [line for line in lines if fits(line)]
+    return await asyncio.to_thread(lambda: [line for line in lines if fits(line)])
 
 
 TOOLS = (capture_pane, read_pane, search_panes)

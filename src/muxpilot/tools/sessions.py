@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Annotated
 
-from muxpilot.errors import BadInput, NoServer, NotFound
+from muxpilot.errors import BadInput, NoServer, NotFound, Refused
 from muxpilot.tmux import Program, Session, SessionId, socket_for_path
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -57,7 +57,7 @@ class SocketOfPath:
     socket: str
 
 
-@tool(Effect.READ, PRIMITIVE, "socket", name="socket-for-path", takes_socket=False)
+@tool(Effect.READ, PRIMITIVE, "socket", name="socket-for-path")
 async def socket_of_path(
     ctx: Context, path: Annotated[str, "Folder or file that the work is about"]
 ) -> SocketOfPath:
@@ -93,7 +93,7 @@ async def get_current_session(ctx: Context) -> SessionRow:
         return SessionRow.of(own)
     attached = [row for row in await ctx.tmux.sessions.list() if row.attached]
     if not attached:
-        raise NotFound("session", "current")
+        raise Refused("Nobody is attached to a session.", "Use list-sessions to see the sessions there are.")
     return SessionRow.of(max(attached, key=lambda row: row.activity))
 
 

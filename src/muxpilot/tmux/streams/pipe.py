@@ -19,7 +19,7 @@ from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.launch import Launch
 from muxpilot.tmux.quote import literal
-from muxpilot.tmux.scratch import Scratch
+from muxpilot.tmux.scratch import Scratch, remove_fifo
 from muxpilot.tmux.streams.stream import PaneStream
 
 _PIPE_BYTES = 1 << 20
@@ -79,7 +79,7 @@ class PipeSource:
             self._loop.remove_reader(self._reader)
             os.close(self._reader)
             self._reader = -1
-            self._fifo.unlink(missing_ok=True)
+            remove_fifo(self._fifo)
 
     def _readable(self) -> None:
         try:

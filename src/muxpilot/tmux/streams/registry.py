@@ -19,7 +19,8 @@ from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import PaneStream
 
 # What is asked of tmux only to leave it tidy is not waited for longer than this.
-_TIDY_S = 1.0
+_TIDY_S = 0.5
+_LAST_ENDED = 32
 
 # How long nothing may come from a dead pane's pipe until that was all.
 _SILENCE_S = 0.05
@@ -49,6 +50,7 @@ class Streams:
         self._connection = connection
         self._panes = panes
         self._feeds: dict[PaneId, _Feed] = {}
+        self._ended: dict[PaneId, PaneStream] = {}
         self._outputs: dict[SessionId, OutputSource] = {}
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -66,6 +68,7 @@ class Streams:
             else:
                 launch.let_go()
         self._feeds[pane] = feed
+        self._ended.pop(pane, None)
         return feed.stream
 
     @asynccontextmanager
@@ -82,9 +85,9 @@ class Streams:
                 await self._drop(feed)
 
     def of(self, pane: PaneId) -> PaneStream | None:
-        """The stream of a pane that is being followed already."""
+        """The stream of a pane that is being followed, or that we made and that has ended lately."""
         feed = self._feeds.get(pane)
-        return feed.stream if feed is not None else None
+        return feed.stream if feed is not None else self._ended.get(pane)
 
     def is_ours(self, pane: PaneId) -> bool:
         """Whether we made the pane, so that its stream has everything from the first byte on."""
@@ -144,6 +147,7 @@ class Streams:
             reply = await self._connection.run(source.command())
         except BaseException:
             source.close()
+            self._spawn(self._unpipe(feed.stream.pane))  # it may have been on its way
             raise
         if source.was_refused([block.lines for block in reply.blocks]):
             source.stop_reading()
@@ -296,9 +300,17 @@ class Streams:
         await self._leave_home(feed)
         if pane is None:
             await self._drop(feed)
+            self._remember(feed)
         elif status is None:
             status = pane.exit_code
         feed.stream.finish(status, "the program has ended" if pane is not None else "the pane is gone")
+
+    def _remember(self, feed: _Feed) -> None:
+        """Whoever made a pane may ask for its last words a little later."""
+        if feed.is_ours:
+            self._ended[feed.stream.pane] = feed.stream
+            while len(self._ended) > _LAST_ENDED:
+                del self._ended[next(iter(self._ended))]
 
     async def _find(self, feed: _Feed) -> Pane | None:
         try:
