@@ -84,27 +84,31 @@ class Bench:
         self.rows.append([name, *cells, *shown, f">= {bar:g}x: {verdict}"])
 
 
-def questions(bench: Bench, pane: PaneId) -> dict[str, dict[str, Call]]:
-    """By name: the same question, asked by the engine, by a process and by libtmux."""
+def questions(bench: Bench, pane: PaneId, unfollowed: str) -> dict[str, dict[str, Call]]:
+    """By name: the same question, asked by the engine, by a process and by libtmux.
+
+    Keys go to a pane that nobody follows: what it echoes would be read by this process, whoever sent them.
+    """
     server = libtmux.Server(socket_path=bench.tmux.socket)
     run = bench.tmux.connection.run
     records = template(PANE, counted=False)
     commands = {
         "display-message": ("display-message", "-p", "-t", pane, "#{pane_id}"),
         "list-panes, 5 panes": ("list-panes", "-a", "-F", "#{pane_id} #{pane_width} #{pane_height}"),
-        "send-keys": ("send-keys", "-t", pane, "-l", "x"),
+        "send-keys": ("send-keys", "-t", unfollowed, "-l", "x"),
         "panes.list(), whole records": ("list-panes", "-a", "-F", records),
         "capture 1000 lines": ("capture-pane", "-p", "-S", "-1000", "-E", "-", "-t", pane),
     }
     ours: dict[str, Call] = {name: partial(run, command) for name, command in commands.items()}
     ours["panes.list(), whole records"] = bench.tmux.panes.list
     ours["capture 1000 lines"] = partial(bench.tmux.capture.last, pane, 1000)
-    theirs = server.panes.get(pane_id=str(pane))
+    theirs, typed = server.panes.get(pane_id=str(pane)), server.panes.get(pane_id=unfollowed)
     assert theirs is not None
+    assert typed is not None
     libtmux_calls: dict[str, Callable[[], object]] = {
         "display-message": partial(server.cmd, *commands["display-message"]),
         "list-panes, 5 panes": lambda: server.panes,
-        "send-keys": partial(theirs.send_keys, "x", enter=False, literal=True),
+        "send-keys": partial(typed.send_keys, "x", enter=False, literal=True),
         "panes.list(), whole records": lambda: server.panes,
         "capture 1000 lines": partial(theirs.capture_pane, start=-1000),
     }
@@ -149,10 +153,10 @@ async def idle_cost(bench: Bench, session: SessionId) -> None:
 
 
 async def fill(tmux: Tmux, session: SessionId) -> PaneId:
-    """Five panes in all; one has a thousand lines to show."""
+    """Five panes in all, with the unfollowed one; one has a thousand lines to show."""
     lines = "seq -f 'line %04g of a thousand, as wide as a line of a log may be' 1 1100; exec cat"
     made = await tmux.windows.create(session, program=Program(lines))
-    for _ in range(3):
+    for _ in range(2):
         await tmux.windows.split(made.pane_id, program=Program("exec cat"))
     stream = tmux.streams.of(made.pane_id)
     if stream is None:
@@ -166,11 +170,12 @@ async def fill(tmux: Tmux, session: SessionId) -> PaneId:
 async def measure(binary: str, folder: str) -> None:
     async with Tmux(f"{folder}/s", binary=binary, config="/dev/null") as tmux:
         session = await tmux.sessions.create("bench", program=Program("exec cat"))
-        major, minor = await tmux.version()
-        print(f"{machine()}, tmux {major}.{minor}, libtmux {libtmux.__version__}\n")
+        print(f"{machine()}, tmux {await tmux.version_text()}, libtmux {libtmux.__version__}\n")
         with ThreadPoolExecutor(CALLERS) as threads:
             bench = Bench(tmux, binary, threads)
-            asked = questions(bench, await fill(tmux, session.session_id))
+            unfollowed = await bench.process("new-window", "-d", "-P", "-F", "#{pane_id}", "exec cat")
+            pane = await fill(tmux, session.session_id)
+            asked = questions(bench, pane, unfollowed.decode().strip())
             await plain_calls(bench, asked)
             await many_callers(bench, asked)
             await idle_cost(bench, session.session_id)

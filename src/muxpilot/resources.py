@@ -147,6 +147,8 @@ class Resources:
         pane = await tmux.panes.get(await tmux.targets.pane(target))
         while True:
             async with tmux.streams.open(pane.id) as stream:
+                if ready.is_set():
+                    await changed()  # another program, which may have printed something already
                 ready.set()
                 async for _ in stream.follow():
                     await changed()

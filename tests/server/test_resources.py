@@ -253,6 +253,20 @@ async def test_unsubscribing_ends_it(old: Wire, place: Place, pane: str) -> None
     assert not any(notice["params"].get("uri") == uri for notice in old.notices if "params" in notice)
 
 
+async def test_a_subscription_outlives_the_program_in_the_pane(place: Place, pane: str) -> None:
+    uri = f"tmux://pane/{pane}"
+    async with place.serve("--scope", "all") as wire:
+        await wire.shake_hands()
+        await wire.result("resources/subscribe", {"uri": uri})
+        respawn = {"name": "respawn-pane", "arguments": {"paneId": pane, "command": "cat", "kill": True}}
+        assert not (await wire.result("tools/call", respawn))["isError"]
+        for _ in range(2):
+            await _updated(wire, uri)  # the first program's end, the second's beginning
+        for _ in range(2):
+            place.tmux("send-keys", "-t", pane, "x")
+            assert (await _updated(wire, uri))["params"] == {"uri": uri}
+
+
 async def test_subscribing_twice_is_told_once(old: Wire, place: Place, pane: str) -> None:
     uri = f"tmux://pane/{pane}"
     for _ in range(2):
