@@ -53,7 +53,9 @@ class PipeSource:
     def command(self) -> Command:
         """Begin to pipe, unless somebody else's pipe is there already: a pane has only one."""
         pane = self.stream.pane
-        program = literal(f"exec cat >{shlex.quote(str(self._fifo))}", clock=True)
+        fifo = shlex.quote(str(self._fifo))
+        # Opened both ways first: to open a FIFO for writing waits for a reader, and we may be gone already.
+        program = literal(f"exec 3<>{fifo}; exec cat >{fifo} 3<&-", clock=True)
         taken = Braces.around(("display-message", "-p", _TAKEN))
         return (
             *("if-shell", "-F", "-t", pane, "#{pane_pipe}", taken),
