@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 from argparse import Namespace
@@ -32,6 +31,5 @@ def run(settings: Settings, arguments: Namespace) -> int:
     )
     from muxpilot.server.serve import serve  # the SDK takes most of a second to load: nobody else pays
 
-    gc.freeze()  # what the imports made stays for good: looking at it again and again delays calls
     asyncio.run(serve(settings))
     return 0
