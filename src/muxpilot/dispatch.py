@@ -22,7 +22,7 @@ from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
-from muxpilot.toolkit.spec import Scope, Tool
+from muxpilot.toolkit.spec import DEADLINE_S, Scope, Tool
 
 log = logging.getLogger("muxpilot")
 
@@ -110,23 +110,25 @@ class Dispatch:
         if tool is None:
             record.outcome = "unknown"
             raise UnknownTool(record.name)
+        deadline_s = DEADLINE_S
         try:
-            with heartbeat(tool.name, caller, tool.deadline_s):
-                async with asyncio.timeout(tool.deadline_s):
-                    return await self._run(record, tool, raw, caller)
+            arguments = checked(tool.arguments, raw)
+            deadline_s = tool.deadline(arguments)
+            with heartbeat(tool.name, caller, deadline_s):
+                async with asyncio.timeout(deadline_s):
+                    return await self._run(record, tool, arguments, caller)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
             raise
         except TimeoutError:
-            error = NotAnswering(f"{tool.name} did not finish within {tool.deadline_s:g} s.")
+            error = NotAnswering(f"{tool.name} did not finish within {deadline_s:g} s.")
             return _failed(record, error)
         except MuxpilotError as error:
             return _failed(record, error)
         except Exception:  # noqa: BLE001 - a mistake of ours: the client gets a number, the log the rest
             return _incident(record)
 
-    async def _run(self, record: Record, tool: Tool, raw: Mapping[str, Any], caller: Caller) -> Answer:
-        arguments = checked(tool.arguments, raw)
+    async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
         tmux = self._servers.get(arguments.pop("socket"))
         record.request = request = Request(tool, tmux, await _aimed(tool, tmux, arguments))
         self._verdict(request)

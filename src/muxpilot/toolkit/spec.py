@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -15,6 +15,9 @@ from muxpilot.toolkit.kinds import Schema, kind_of
 from muxpilot.toolkit.names import kebab
 
 DEADLINE_S = 30.0
+
+# Seconds; or, for a call that says itself how long it wants to wait, a function of its checked arguments.
+Deadline = float | Callable[[Mapping[str, Any]], float]
 
 
 class Effect(Enum):
@@ -64,7 +67,11 @@ class Tool:
     scopes: frozenset[Scope]
     group: str
     run: Callable[..., Awaitable[Any]]
-    deadline_s: float
+    deadline_s: Deadline
+
+    def deadline(self, arguments: Mapping[str, Any]) -> float:
+        """How long a call with these arguments may take."""
+        return self.deadline_s(arguments) if callable(self.deadline_s) else self.deadline_s
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
@@ -96,7 +103,7 @@ def tool(
     group: str,
     *,
     name: str | None = None,
-    deadline_s: float = DEADLINE_S,
+    deadline_s: Deadline = DEADLINE_S,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
 
