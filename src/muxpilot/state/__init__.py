@@ -1,0 +1,57 @@
+"""Whether the program in front of a pane waits for a person, and for what: by the system's word."""
+
+from __future__ import annotations
+
+import sys
+
+from muxpilot.state.decide import State, decide, unknown
+from muxpilot.state.group import asked, members, programs
+from muxpilot.state.proc import Kernel, Stat, Terminal, terminal_path
+from muxpilot.state.tty import mode_of
+
+__all__ = ["State", "look"]
+
+# They give what they start a terminal of its own, poll ours in raw mode meanwhile, and pass everything on.
+_RELAYS = frozenset("script scriptlive sudo su doas runuser apt apt-get unbuffer expect setpriv".split())
+_DEEPEST = 3
+
+_KERNEL = Kernel()
+
+
+def look(pid: int, tty: str, *, kernel: Kernel = _KERNEL) -> State:
+    """The state of a pane by its process and its terminal's path: a few file reads, nothing waits."""
+    if sys.platform == "darwin":
+        from muxpilot.state import darwin
+
+        return darwin.look(pid, tty)
+    return _look(kernel, pid, tty, _DEEPEST)
+
+
+def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:
+    root = asked(kernel, pid)
+    if root is None or root.is_gone:
+        return unknown("its process has ended")
+    if root.front <= 0:
+        return unknown("its process has no terminal")
+    front = programs(kernel, members(kernel, root), Terminal.of(tty, root.tty))
+    state = decide(front, mode_of(tty))
+    if depth and state.foreground_cmd in _RELAYS and state.waiting_for == "key":
+        inner = _beyond(kernel, state, root)
+        path = terminal_path(inner.tty) if inner else None
+        if inner is not None and path is not None:
+            return _look(kernel, inner.pid, path, depth - 1)
+    return state
+
+
+def _beyond(kernel: Kernel, state: State, root: Stat) -> Stat | None:
+    """The process that a relay has put on a terminal of its own."""
+    for pid in state.group:
+        try:
+            children = kernel.children(pid)
+        except OSError:
+            continue
+        for child in children:
+            stat = asked(kernel, child)
+            if stat is not None and stat.tty not in (0, root.tty):
+                return stat
+    return None
