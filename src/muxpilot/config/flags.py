@@ -1,0 +1,74 @@
+"""A file, then environment, then flags: each wins over what comes before it. Nothing else reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from muxpilot.config.model import Audit, Document, Origin, Security, Settings, ToolFilter
+from muxpilot.errors import BadInput
+from muxpilot.toolkit.spec import Scope
+
+
+def settings(
+    environment: Mapping[str, str],
+    *,
+    scope: str | None = None,
+    socket: str | None = None,
+    shell_type: str | None = None,
+    config: str | None = None,
+    audit: str | None = None,
+    audit_full: str | None = None,
+) -> Settings:
+    """A flag wins over its variable, and both over the file; an empty variable counts as none."""
+    path = config or environment.get("TMUX_MCP_CONFIG") or None
+    document, lines = _document(path)
+    tools = environment.get("TMUX_MCP_TOOLS", "").strip()
+    return Settings(
+        scope=_scope(scope or environment.get("TMUX_MCP_SCOPE") or Scope.AGENTIC.value),
+        socket=socket or environment.get("TMUX_MCP_SOCKET") or None,
+        shell_type=shell_type or document.shell.type,
+        ssh=document.ssh.remote,
+        security=_with_tools(document.security, tools),
+        tracking=document.tracking,
+        search=document.search,
+        watch=document.watch,
+        audit=_audit(document.audit, environment, audit, audit_full),
+        servers=document.servers,
+        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None),
+    )
+
+
+def _document(path: str | None) -> tuple[Document, Mapping[str, int]]:
+    if path is None:
+        return Document(), {}
+    from muxpilot.config.parse import load  # few start with a file
+
+    return load(path)
+
+
+def _audit(table: Audit, environment: Mapping[str, str], path: str | None, full: str | None) -> Audit:
+    return replace(
+        table,
+        path=path or environment.get("TMUX_DEBUG_AUDIT") or table.path,
+        full=full or environment.get("TMUX_DEBUG_AUDIT_FULL") or table.full,
+    )
+
+
+def _with_tools(security: Security, text: str) -> Security:
+    """`deny:a,@group`, `allow:…`, or a bare list, which denies."""
+    if not text:
+        return security
+    mode, colon, rest = text.partition(":")
+    if colon and mode.strip() not in ("deny", "allow"):
+        raise BadInput(f"TMUX_MCP_TOOLS has the mode {mode[:20]!r}.", "Use deny:a,@group or allow:a,@group.")
+    items = tuple(item.strip() for item in (rest if colon else text).split(",") if item.strip())
+    return replace(security, tools=ToolFilter(mode.strip() if colon else "deny", items))
+
+
+def _scope(text: str) -> Scope:
+    try:
+        return Scope(text)
+    except ValueError:
+        known = ", ".join(scope.value for scope in Scope)
+        raise BadInput(f"{text!r} is not a scope.", f"Use one of: {known}.") from None

@@ -1,0 +1,166 @@
+"""Every key of the configuration, once: name, type, default and meaning. Parser, checks and docs follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from muxpilot.toolkit.spec import Scope
+
+SHELL_TYPES = ("auto", "bash", "zsh", "fish")
+
+MIB = 1 << 20
+
+
+def key(words: str, *, default: Any = None, one_of: tuple[str, ...] = (), least: int | None = None) -> Any:
+    """A key of the file; `words` end up in docs/configuration.md."""
+    return field(default=default, metadata={"words": words, "one_of": one_of, "least": least})
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    type: str = key("the shell of panes where detection fails", default="auto", one_of=SHELL_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    remote: str | None = key("the default tmux server is there: ssh options, destination last")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFilter:
+    mode: str = key(
+        "`allowlist`: every statement must match a pattern; `denylist`: none may",
+        default="off",
+        one_of=("off", "allowlist", "denylist"),
+    )
+    patterns: tuple[str, ...] = key(
+        "RE2 expressions, found anywhere in a statement unless anchored", default=()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFilter:
+    mode: str = key("`deny`: all but these; `allow`: only these", default="deny", one_of=("deny", "allow"))
+    items: tuple[str, ...] = key("tool names, and groups such as `@raw-input`", default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    enabled: bool = key("`false` switches off every check of this section", default=True)
+    allow_execute_command: bool = key("running commands: `@execute`", default=True)
+    allow_raw_mode: bool = key("`rawMode: true` of execute-command", default=True)
+    allow_send_keys: bool = key("typing: `@raw-input`", default=True)
+    allow_kill: bool = key("ending things: `@kill`, and respawn-pane with `kill`", default=True)
+    allow_create: bool = key("new sessions and windows: `@create`", default=True)
+    allow_split: bool = key("new panes: `@split`", default=True)
+    allow_rename: bool = key("`@rename`", default=True)
+    allow_move: bool = key("layout and focus: `@move`", default=True)
+    allow_capture: bool = key(
+        "what panes and buffers hold: `@capture`, `@buffer-read`, `@buffer-write`", default=True
+    )
+    allow_list: bool = key("what there is: `@list`, `@socket`", default=True)
+    allowed_sockets: tuple[str, ...] | None = key("tmux servers, by socket path or by `[servers]` name")
+    allowed_sessions: tuple[str, ...] | None = key("sessions, by id or name")
+    allowed_panes: tuple[str, ...] | None = key("panes, by id or `session:window.pane`")
+    allowed_buffer_paths: tuple[str, ...] | None = key(
+        "folders for save-buffer and load-buffer; unset: a private one"
+    )
+    pass_environment: tuple[str, ...] = key(
+        "more variables, or patterns such as `MY_*`, that reach the tmux servers that we start", default=()
+    )
+    person_pause_seconds: int = key(
+        "a person who uses a pane is waited for until they have paused so long; 0: not", default=2, least=0
+    )
+    command_filter: CommandFilter = CommandFilter()
+    tools: ToolFilter = ToolFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    capture_initial_lines: int = key("accepted for older files; unused", default=1000, least=1)
+    capture_max_lines: int = key("accepted for older files; unused", default=16000, least=1)
+    capture_backoff_factor: int = key("accepted for older files; unused", default=2, least=1)
+    completed_retention_minutes: int = key("how long the results of commands are kept", default=240, least=0)
+    completed_max_entries: int = key("how many results are kept; 0: no limit", default=1000, least=0)
+    tracking_deadline_seconds: int = key(
+        "accepted for older files; commands may take any time", default=600, least=1
+    )
+    output_cap_bytes: int = key("how much of one command's output is kept", default=64 * MIB, least=1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    streaming_threshold_bytes: int = key(
+        "larger buffers are searched beside other calls", default=262144, least=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    poll_interval_ms: int = key("accepted for older files; watching does not poll", default=300, least=1)
+    stable_ms: int = key("default of `stableMs`", default=250, least=0)
+    timeout_default_ms: int = key("default of `timeoutMs`", default=30000, least=1)
+    timeout_max_ms: int = key("the longest `timeoutMs`", default=600000, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    path: str | None = key("the log, JSON Lines (`--audit`)")
+    full: str | None = key("a folder that keeps every capture (`--audit-full`)")
+    max_bytes: int = key("the log is put aside at this size", default=10_000_000, least=1000)
+    keep: int = key("how many such logs are kept", default=5, least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """One `[servers.NAME]`: `socket: "NAME"` in a call means this tmux server."""
+
+    ssh: str | None = key("on another host: ssh options, destination last")
+    socket: str | None = key("the socket there; unset: tmux's default")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the settings come from: for errors that are found after parsing."""
+
+    path: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+    tools: str | None = None
+
+    def of(self, name: str) -> str:
+        """`config.toml:12: security.allow_kill`, as far as it is known."""
+        if name.startswith("security.tools.") and self.tools:
+            return self.tools
+        line = self.lines.get(name)
+        return f"{self.path}:{line}: {name}" if self.path and line else name
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    scope: Scope = Scope.AGENTIC
+    socket: str | None = None
+    shell_type: str = "auto"
+    ssh: str | None = None
+    security: Security = Security()
+    tracking: Tracking = Tracking()
+    search: Search = Search()
+    watch: Watch = Watch()
+    audit: Audit = Audit()
+    servers: Mapping[str, ServerEntry] = field(default_factory=dict)
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The sections of the file."""
+
+    shell: Shell = Shell()
+    ssh: Ssh = Ssh()
+    security: Security = Security()
+    tracking: Tracking = Tracking()
+    search: Search = Search()
+    watch: Watch = Watch()
+    audit: Audit = Audit()
+    servers: Mapping[str, ServerEntry] = field(default_factory=dict)

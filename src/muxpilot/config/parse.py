@@ -1,0 +1,135 @@
+"""A TOML file becomes a Document; whatever is wrong is told with its line, its key and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn, get_type_hints
+
+from muxpilot.config.model import Document, ServerEntry
+from muxpilot.errors import BadInput
+
+_HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+# Python's name of a type and how an error speaks of it.
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    str: "a string",
+    str | None: "a string",
+    tuple[str, ...]: "a list of strings",
+    tuple[str, ...] | None: "a list of strings",
+}
+
+
+def load(path: str) -> tuple[Document, Mapping[str, int]]:
+    """The file's content, and the line on which each of its keys stands."""
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"The config {path} cannot be read: {error.strerror}.", "Name a TOML file.") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"The config {path} is not UTF-8.", "Save it as UTF-8.") from None
+    import tomllib  # few start with a file
+
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: {error}.", "It must be TOML.") from None
+    lines = dict(_lines(text))
+    return _Reader(path, lines).read(Document, table, ""), lines
+
+
+def _lines(text: str) -> Iterator[tuple[str, int]]:
+    """Every key and table by its dotted name; a table's own line stands for what is not found in it."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _dotted(header[1])
+            yield table, number
+        elif found := _KEY.match(line):
+            yield f"{table}.{_dotted(found[1])}".lstrip("."), number
+
+
+def _dotted(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))
+
+
+@cache
+def types_of(section: type) -> Mapping[str, Any]:
+    return get_type_hints(section)
+
+
+class _Reader:
+    def __init__(self, path: str, lines: Mapping[str, int]) -> None:
+        self._path = path
+        self._lines = lines
+
+    def read(self, section: Any, table: Mapping[str, Any], where: str) -> Any:
+        known = {row.name: row for row in fields(section)}
+        values = {}
+        for name, value in table.items():
+            dotted = f"{where}.{name}".lstrip(".")
+            if name not in known:
+                self._unknown(dotted, name, known, where)
+            values[name] = self._value(section, known[name], value, dotted)
+        return section(**values)
+
+    def _value(self, section: Any, row: Field[Any], value: Any, dotted: str) -> Any:
+        kind = types_of(section)[row.name]
+        if is_dataclass(kind):
+            return self.read(kind, self._table(value, dotted), dotted)
+        if row.name == "servers":
+            return {
+                name: self._server(name, entry, dotted) for name, entry in self._table(value, dotted).items()
+            }
+        if not _fits(kind, value):
+            self._fail(dotted, f"must be {_WORDS[kind]}.")
+        one_of, least = row.metadata["one_of"], row.metadata["least"]
+        if one_of and value not in one_of:
+            self._fail(dotted, f"is {value!r}.", f"Use one of: {', '.join(one_of)}.")
+        if least is not None and value < least:
+            self._fail(dotted, f"must be {least} or more.")
+        return tuple(value) if isinstance(value, list) else value
+
+    def _server(self, name: str, entry: Any, where: str) -> ServerEntry:
+        dotted = f"{where}.{name}"
+        if not _NAME.fullmatch(name) or name == "default":
+            self._fail(dotted, "is no name for a server.", "Use letters, digits, _, . and -.")
+        server: ServerEntry = self.read(ServerEntry, self._table(entry, dotted), dotted)
+        return server
+
+    def _table(self, value: Any, dotted: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            self._fail(dotted, f"must be a table: [{dotted}].")
+        return value
+
+    def _unknown(self, dotted: str, name: str, known: Mapping[str, Any], where: str) -> NoReturn:
+        near = difflib.get_close_matches(name, known, 1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        place = f"[{where}] has" if where else "The sections are"
+        self._fail(
+            dotted, "is not a key." if where else "is not a section.", f"{guess}{place}: {', '.join(known)}."
+        )
+
+    def _fail(self, dotted: str, what: str, hint: str | None = None) -> NoReturn:
+        raise BadInput(f"{self._path}:{self._line(dotted)}: {dotted} {what}", hint)
+
+    def _line(self, dotted: str) -> int:
+        while dotted not in self._lines and "." in dotted:
+            dotted = dotted.rpartition(".")[0]
+        return self._lines.get(dotted, 1)
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    if kind in (tuple[str, ...], tuple[str, ...] | None):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, bool if kind is bool else str)
