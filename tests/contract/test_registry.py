@@ -30,6 +30,7 @@ KILLING = {"kill-session", "kill-window", "kill-pane", "detach-client", "respawn
 READING = {
     *("socket-for-path", "list-sessions", "find-session", "get-current-session", "list-windows"),
     *("list-panes", "list-clients", "list-servers", "capture-pane", "read-pane", "search-panes"),
+    "pane-state",
 }
 
 
@@ -156,8 +157,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "patterns.py": ("errors",),
     "reading": ("errors", "tmux"),
     "servers.py": ("tmux",),
+    "state": (),
     "toolkit": ("errors", "tmux", "reading", "servers"),
-    "tools": ("errors", "tmux", "patterns", "toolkit"),
+    "tools": ("errors", "tmux", "patterns", "state", "toolkit"),
     "heartbeat.py": ("toolkit",),
     "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muxpilot.toolkit.spec import Tool
-from muxpilot.tools import clients, info, input, panes, reading, sessions, windows
+from muxpilot.tools import clients, info, input, panes, reading, sessions, state, windows
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
@@ -11,6 +11,7 @@ TOOLS: tuple[Tool, ...] = (
     *panes.TOOLS,
     *clients.TOOLS,
     *reading.TOOLS,
+    *state.TOOLS,
     *input.TOOLS,
     *info.TOOLS,
 )

@@ -1,0 +1,69 @@
+"""What a pane is doing now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from muxpilot.state import State, look
+from muxpilot.tmux import Pane, PaneId
+from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.spec import STARRED, Effect, tool
+
+_ALIKE = "in this shell the prompt and its own read look alike"
+
+
+@dataclass(frozen=True, slots=True)
+class PaneState:
+    """`note` says why something is not known, or not certain."""
+
+    pane_id: str
+    pane_pid: int
+    foreground_pid: int | None
+    foreground_cmd: str
+    is_alive: bool
+    waiting_for_input: bool | None
+    waiting_for: Literal["line", "password", "key", "shell"] | None
+    exit_code: int | None
+    alternate_screen: bool
+    current_path: str
+    note: str | None = None
+
+    @classmethod
+    def of(cls, row: Pane) -> PaneState:
+        """A pane as it is at this moment."""
+        if row.is_dead:
+            return cls._of(row, None, is_waiting=False)
+        state = look(row.pid, row.tty)
+        return cls._of(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
+
+    @classmethod
+    def _of(cls, row: Pane, state: State | None, *, is_waiting: bool | None) -> PaneState:
+        return cls(
+            pane_id=row.id,
+            pane_pid=row.pid,
+            foreground_pid=state.foreground_pid if state else None,
+            foreground_cmd=(state.foreground_cmd if state else "") or row.current_command,
+            is_alive=not row.is_dead,
+            waiting_for_input=is_waiting,
+            waiting_for=state.waiting_for if state else None,
+            exit_code=row.exit_code if row.is_dead else None,
+            alternate_screen=row.is_alternate,
+            current_path=row.current_path,
+            note=_note(state) if state else None,
+        )
+
+
+def _note(state: State) -> str | None:
+    if not state.is_known:
+        return state.evidence
+    return _ALIKE if state.is_ambiguous else None
+
+
+@tool(Effect.READ, STARRED, "list")
+async def pane_state(ctx: Context, pane_id: PaneId) -> PaneState:
+    """Tell what runs in a pane, and whether it waits for input (null: not known)."""
+    return PaneState.of(await ctx.tmux.panes.get(pane_id))
+
+
+TOOLS = (pane_state,)
