@@ -19,7 +19,7 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.errors import NoStream, NotFound
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Program
-from muxpilot.tmux.streams import Event
+from muxpilot.tmux.streams import Event, Exit
 from tests.conftest import LIMIT_S, eventually
 from tests.engine.test_hub import person
 
@@ -191,7 +191,7 @@ async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_b
     block = bytes(1 << 16)
     for _ in range(800):
         stream.feed(block)
-    stream.finish(0, "done")
+    stream.finish(Exit(0), "done")
     rest = [first, *[event async for event in slow]]
     [gap] = [event for event in rest if isinstance(event, Gap)]
     assert gap.lost == stream.start - len(b"begin")

@@ -15,6 +15,7 @@ from muxpilot.tmux import Data, PaneId, PaneStream
 from muxpilot.tmux.launch import Launch
 from muxpilot.tmux.scratch import Scratch
 from muxpilot.tmux.streams.pipe import PipeSource
+from muxpilot.tmux.streams.stream import Exit
 
 
 @pytest.fixture
@@ -59,11 +60,12 @@ async def through(
     piped = Piped(scratch, launch)
     for piece in pieces:
         await piped.write(piece)
-    return await piped.end(), piped.source.status
+    printed = await piped.end()
+    return printed, piped.source.exit.status if piped.source.exit else None
 
 
-def mark(launch: Launch, status: int | str = 3) -> bytes:
-    return f"\x1b]7717;{launch.mark};{status}\x07".encode()
+def mark(launch: Launch, status: int | str = 3, signal: int | str = "") -> bytes:
+    return f"\x1b]7717;{launch.mark};{status};{signal}\x07".encode()
 
 
 async def test_every_split_point_hides_the_mark_and_finds_the_status(
@@ -105,6 +107,14 @@ async def test_a_mark_with_a_foreign_status_is_output(scratch: Scratch, launch: 
     assert await through(scratch, launch, [mark(launch, "x")]) == (mark(launch, "x"), None)
 
 
+async def test_a_signal_is_told_beside_the_status(scratch: Scratch, launch: Launch) -> None:
+    for signal, exit in ((9, Exit(137, 9)), ("", Exit(137))):
+        piped = Piped(scratch, launch)
+        await piped.write(mark(launch, 137, signal))
+        await piped.end()
+        assert piped.source.exit == exit
+
+
 async def test_without_a_launch_nothing_is_hidden(scratch: Scratch, launch: Launch) -> None:
     assert await through(scratch, None, [mark(launch)]) == (mark(launch), None)
 
@@ -122,6 +132,6 @@ async def test_the_mark_lets_the_program_go(scratch: Scratch, launch: Launch) ->
     piped = Piped(scratch, launch)
     [gate] = scratch.path.glob("gate*")
     await piped.write(b"LAST" + mark(launch, 0))
-    assert piped.source.status == 0
+    assert piped.source.exit == Exit(0)
     assert not gate.exists()
     assert await piped.end() == b"LAST"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream
-from muxpilot.tmux.streams.stream import Event
+from muxpilot.tmux.streams.stream import Event, Exit
 
 SLOW = "the reader was slower than the pane"
 
@@ -21,7 +21,7 @@ def stream_of(*steps: bytes | str | int, memory: int = 100) -> PaneStream:
     for step in steps:
         act: dict[type, Callable[..., None]] = {bytes: stream.feed, str: stream.gap}
         if isinstance(step, int):
-            stream.finish(step, "over")
+            stream.finish(Exit(step), "over")
         else:
             act[type(step)](step)
     return stream
@@ -60,7 +60,7 @@ async def test_everybody_gets_the_same() -> None:
     following = [asyncio.create_task(followed(stream, 0)) for _ in range(3)]
     await asyncio.sleep(0)
     stream.feed(b"a")
-    stream.finish(0, "over")
+    stream.finish(Exit(0), "over")
     assert [await task for task in following] == [[Data(0, b"a"), End(1, 0, "over")]] * 3
 
 
@@ -95,7 +95,7 @@ async def test_a_follower_that_leaves_disturbs_nobody() -> None:
     leaving.cancel()
     await asyncio.wait([leaving])
     stream.feed(b"a")
-    stream.finish(0, "over")
+    stream.finish(Exit(0), "over")
     assert await staying == [Data(0, b"a"), End(1, 0, "over")]
 
 
@@ -151,7 +151,7 @@ def test_no_byte_and_no_gap_is_lost_in_silence(steps: list[bytes | str | None]) 
             else:
                 stream.feed(step)
                 whole += step
-        stream.finish(0, "over")
+        stream.finish(Exit(0), "over")
         await follower.read_to_the_end()
         assert_complete(follower.events, whole, gaps)
 

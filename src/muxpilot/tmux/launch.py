@@ -22,14 +22,32 @@ from muxpilot.tmux.scratch import Scratch, remove_fifo
 _GATE = 'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
 
 # Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
-# its alone; dash interrupts itself after it, hence the trap. A command that is stopped goes on at once,
-# as it would with no shell above it. It begins by stopping itself, so that it runs in the foreground only.
+# its alone. A command that is stopped goes on at once, as it would with no shell above it. It begins by
+# stopping itself, so that it runs in the foreground only.
+#
+# A shell's status does not tell `exit 137` from a kill, but its words do: dash and busybox say "Killed" in
+# `fg`, bash in `jobs` (its `fg` takes stderr for the terminal, so that must be it). They go through the same
+# FIFO, of which we are a writer for that long. After SIGINT dash interrupts itself, hence the trap, and bash
+# leaves at once, with no status yet. Of SIGPIPE dash says nothing: it stays status 141. The holder dies of
+# the same signal, so that tmux knows it too.
 _HOLD = (
-    _GATE + 'else exec "$SHELL" -c "$2"; fi; exec 4>&2 2>/dev/null; trap : INT; set -m; '
-    '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- & muxpilot_pid=$!; '
-    'while fg >/dev/null; muxpilot_status=$?; kill -0 "$muxpilot_pid"; do :; done; '
-    '[ -z "$muxpilot_mark" ] || printf "\\033]7717;%s;%s\\007" "$muxpilot_mark" "$muxpilot_status"; '
-    'cat <&3 >/dev/null; exit "$muxpilot_status"'
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then read -r muxpilot_mark <&3; '
+    '{ [ -p "$1" ] && command exec 5<>"$1"; } || exec 5>/dev/null; rm -f "$1"; '
+    'else exec "$SHELL" -c "$2"; fi; trap muxpilot_int=int INT; set -m; exec 4>&2 2>/dev/null; '
+    '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- 5>&- & '
+    "muxpilot_pid=$! muxpilot_signal= muxpilot_words= LC_ALL=C muxpilot_fd=5; "
+    '[ -z "$BASH_VERSION" ] || muxpilot_fd=4; '
+    "muxpilot_end() { trap - EXIT; jobs >&5; echo >&5; exec 5>&-; read -r muxpilot_words <&3; "
+    'case "$muxpilot_words" in "["*"  Exit "*|"["*"  Done"*) muxpilot_words=;; esac; '
+    'case "$muxpilot_status$muxpilot_int" in ""|int|130int) muxpilot_status=130 muxpilot_words=int;; esac; '
+    '[ -z "$muxpilot_words" ] || [ "$muxpilot_status" -le 128 ] || '
+    "muxpilot_signal=$((muxpilot_status - 128)); "
+    '[ -z "$muxpilot_mark" ] || printf "\\033]7717;%s;%s;%s\\007" '
+    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; cat <&3 >/dev/null; '
+    '[ -z "$muxpilot_signal" ] || { trap - "$muxpilot_signal"; ulimit -c 0; kill -"$muxpilot_signal" $$; }; '
+    'exit "$muxpilot_status"; }; trap muxpilot_end EXIT; '
+    "while muxpilot_int= muxpilot_status=; fg >/dev/null 2>&$muxpilot_fd; muxpilot_status=$?; "
+    'kill -0 "$muxpilot_pid"; do :; done; exit'
 )
 
 # As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not

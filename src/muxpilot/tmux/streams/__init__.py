@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from muxpilot.tmux.streams.registry import Streams
-from muxpilot.tmux.streams.stream import Data, End, Event, Gap, PaneStream
+from muxpilot.tmux.streams.stream import Data, End, Event, Exit, Gap, PaneStream
 
-__all__ = ["Data", "End", "Event", "Gap", "PaneStream", "Streams"]
+__all__ = ["Data", "End", "Event", "Exit", "Gap", "PaneStream", "Streams"]

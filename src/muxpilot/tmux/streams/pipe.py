@@ -20,11 +20,12 @@ from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.launch import Launch
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch, remove_fifo
-from muxpilot.tmux.streams.stream import PaneStream
+from muxpilot.tmux.streams.stream import Exit, PaneStream
 
 _PIPE_BYTES = 1 << 20
 _READ = 1 << 18
 _TAKEN = b"taken"
+_MARK = rb"\x1b\]7717;%s;([0-9]+);([0-9]*)\x07"
 
 
 class PipeSource:
@@ -38,7 +39,7 @@ class PipeSource:
         launch: Launch | None = None,
     ) -> None:
         self.stream = stream
-        self.status: int | None = None
+        self.exit: Exit | None = None
         self._launch = launch
         self._ended = ended
         self._fifo: Path = scratch.fifo("pane")
@@ -46,7 +47,7 @@ class PipeSource:
         with contextlib.suppress(OSError, AttributeError):  # beyond the user's limit, or not Linux
             fcntl.fcntl(self._reader, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._held = b""
-        self._mark = re.compile(rb"\x1b\]7717;%s;([0-9]+)\x07" % launch.mark.encode()) if launch else None
+        self._mark = re.compile(_MARK % launch.mark.encode()) if launch else None
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._reader, self._readable)
 
@@ -102,7 +103,7 @@ class PipeSource:
             return
         found = self._mark.search(data)
         if found is not None and self._launch is not None:
-            self.status = int(found[1])
+            self.exit = Exit(int(found[1]), int(found[2]) if found[2] else None)
             self._launch.let_go()
             data = data[: found.start()] + data[found.end() :]
         keep = _tail_of_a_mark(data)
@@ -112,7 +113,7 @@ class PipeSource:
 
 
 _INTRODUCER = b"\x1b]7717;"
-_LONGEST_MARK = 40
+_LONGEST_MARK = 48
 
 
 def _tail_of_a_mark(data: bytes) -> int:

@@ -16,7 +16,7 @@ from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.protocol import Notice, Output
 from muxpilot.tmux.streams.output import OutputSource
 from muxpilot.tmux.streams.pipe import PipeSource
-from muxpilot.tmux.streams.stream import PaneStream
+from muxpilot.tmux.streams.stream import Exit, PaneStream
 
 # What is asked of tmux only to leave it tidy is not waited for longer than this.
 _TIDY_S = 0.5
@@ -220,23 +220,23 @@ class Streams:
 
     def _pipe_ended(self, feed: _Feed, source: PipeSource) -> None:
         feed.pipe = None
-        self._spawn(self._after_pipe(feed, source.status))
+        self._spawn(self._after_pipe(feed, source.exit))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _after_pipe(self, feed: _Feed, status: int | None) -> None:
+    async def _after_pipe(self, feed: _Feed, exit: Exit | None) -> None:
         """The pipe's end is the pane's, unless somebody put another pipe in its place."""
         async with self._opening:
             try:
                 pane = await self._find(feed)
             except MuxpilotError as error:
-                await self._give_up(feed, status, error)
+                await self._give_up(feed, exit, error)
                 return
-            if pane is None or pane.is_dead or status is not None:
-                await self._finish(feed, pane, status)
+            if pane is None or pane.is_dead or exit is not None:
+                await self._finish(feed, pane, exit)
             elif feed.stream.ended is None:
                 feed.stream.gap("somebody replaced the pane's pipe")
                 await self._reconnect(feed)
@@ -257,7 +257,7 @@ class Streams:
         if feed.pipe is not None:
             if pane is not None and pane.is_dead:
                 await self._run_dry(feed, feed.pipe)
-                await self._finish(feed, pane, feed.pipe.status)
+                await self._finish(feed, pane, feed.pipe.exit)
         elif pane is None or pane.is_dead:
             await self._finish(feed, pane, None)
         elif not await self._is_at_home(feed, pane):
@@ -267,7 +267,7 @@ class Streams:
     async def _run_dry(self, feed: _Feed, pipe: PipeSource) -> None:
         """tmux does not end the pipe of a dead pane that stays, though all it had is on its way to us."""
         end = -1
-        while pipe.status is None and end != feed.stream.end:
+        while pipe.exit is None and end != feed.stream.end:
             end = feed.stream.end
             await asyncio.sleep(_SILENCE_S)
 
@@ -289,11 +289,11 @@ class Streams:
         except MuxpilotError as error:
             await self._give_up(feed, None, error)
 
-    async def _give_up(self, feed: _Feed, status: int | None, error: MuxpilotError) -> None:
+    async def _give_up(self, feed: _Feed, exit: Exit | None, error: MuxpilotError) -> None:
         await self._drop(feed)
-        feed.stream.finish(status, error.what)
+        feed.stream.finish(exit, error.what)
 
-    async def _finish(self, feed: _Feed, pane: Pane | None, status: int | None) -> None:
+    async def _finish(self, feed: _Feed, pane: Pane | None, exit: Exit | None) -> None:
         if feed.home is not None:
             with suppress(MuxpilotError):
                 await feed.home.catch_up(_TIDY_S)
@@ -301,9 +301,9 @@ class Streams:
         if pane is None:
             await self._drop(feed)
             self._remember(feed)
-        elif status is None:
-            status = pane.exit_code
-        feed.stream.finish(status, "the program has ended" if pane is not None else "the pane is gone")
+        elif exit is None:
+            exit = Exit(pane.exit_code, pane.dead_signal)
+        feed.stream.finish(exit, "the program has ended" if pane is not None else "the pane is gone")
 
     def _remember(self, feed: _Feed) -> None:
         """Whoever made a pane may ask for its last words a little later."""

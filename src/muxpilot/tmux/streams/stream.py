@@ -33,12 +33,21 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Exit:
+    """How a program ended: the status as a shell tells it, and the signal if it was one."""
+
+    status: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The pane is gone or its program has ended; the status as a shell tells it, where it is known."""
 
     offset: int
     status: int | None
     reason: str
+    signal: int | None = None
 
 
 Event = Data | Gap | End
@@ -85,9 +94,10 @@ class PaneStream:
         self._gaps.append(Gap(self.end, lost, reason))
         self._wake()
 
-    def finish(self, status: int | None, reason: str) -> None:
+    def finish(self, exit: Exit | None, reason: str) -> None:
         if self.ended is None:
-            self.ended = End(self.end, status, reason)
+            exit = exit or Exit()
+            self.ended = End(self.end, exit.status, reason, exit.signal)
             self._wake()
 
     async def follow(self, offset: int | None = None) -> AsyncIterator[Event]:
