@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
 from muxpilot.toolkit.spec import DEADLINE_S, Scope, Tool
+from muxpilot.watch.registry import Watches
 
 log = logging.getLogger("muxpilot")
 
@@ -82,6 +83,7 @@ class Dispatch:
         self._verdict = verdict
         self._recorder = recorder
         self._journals = Journals()
+        self.watches = Watches()
         self._locks: _Locks = {}
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
@@ -101,6 +103,7 @@ class Dispatch:
             self._recorder(record)
 
     async def close(self) -> None:
+        await self.watches.close()
         await self._journals.close()
         await self._servers.close()
 
@@ -114,7 +117,8 @@ class Dispatch:
         try:
             arguments = checked(tool.arguments, raw)
             deadline_s = tool.deadline(arguments)
-            with heartbeat(tool.name, caller, deadline_s):
+            quiet = tool.tells_progress
+            with nullcontext() if quiet else heartbeat(tool.name, caller, deadline_s):
                 async with asyncio.timeout(deadline_s):
                     return await self._run(record, tool, arguments, caller)
         except asyncio.CancelledError:
@@ -132,7 +136,7 @@ class Dispatch:
         tmux = self._servers.get(arguments.pop("socket"))
         record.request = request = Request(tool, tmux, await _aimed(tool, tmux, arguments))
         self._verdict(request)
-        context = Context(tmux, self._servers, self._journals, self._exclusive, caller)
+        context = Context(tmux, self._servers, self._journals, self._exclusive, caller, self.watches)
         return shaped(await tool.run(context, **request.arguments))
 
     @asynccontextmanager

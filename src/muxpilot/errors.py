@@ -48,9 +48,10 @@ class NotFound(MuxpilotError):
 
     code = "not-found"
 
-    def __init__(self, noun: str, wanted: str) -> None:
+    def __init__(self, noun: str, wanted: str, *, hint: str | None = None) -> None:
         super().__init__(
-            f"{noun.capitalize()} {wanted!r} not found.", f"Use list-{noun}s to see the {noun}s there are."
+            f"{noun.capitalize()} {wanted!r} not found.",
+            hint or f"Use list-{noun}s to see the {noun}s there are.",
         )
         self.noun = noun
         self.wanted = wanted

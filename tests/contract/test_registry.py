@@ -27,10 +27,11 @@ LONGEST_FILE = 400
 LONGEST_FUNCTION = 25  # of nine in ten
 
 KILLING = {"kill-session", "kill-window", "kill-pane", "detach-client", "respawn-pane"}
+TYPING = {"paste-text", "start-and-watch"}
 READING = {
     *("socket-for-path", "list-sessions", "find-session", "get-current-session", "list-windows"),
     *("list-panes", "list-clients", "list-servers", "capture-pane", "read-pane", "search-panes"),
-    "pane-state",
+    *("pane-state", "watch-pane", "wait-for-pane-change", "get-watch"),
 }
 
 
@@ -71,7 +72,7 @@ def test_hints_are_honest(tool: Tool) -> None:
     assert hints.get("readOnlyHint", False) is (tool.effect is Effect.READ)
     assert (tool.effect is Effect.READ) is (tool.name in READING)
     assert (tool.effect is Effect.DESTROY) is (tool.name in KILLING)
-    types_into_panes = tool.name.startswith("send-") or tool.name == "paste-text"
+    types_into_panes = tool.name.startswith("send-") or tool.name in TYPING
     assert (tool.effect is Effect.TYPE) is types_into_panes
     assert hints.get("destructiveHint", False) is (tool.name in KILLING or types_into_panes)
 
@@ -79,7 +80,7 @@ def test_hints_are_honest(tool: Tool) -> None:
 def test_names_are_unique_and_every_tool_has_a_group() -> None:
     assert len({tool.name for tool in TOOLS}) == len(TOOLS)
     assert all(tool.group for tool in TOOLS)
-    assert all(Scope.ALL in tool.scopes and Scope.PRIMITIVES in tool.scopes for tool in OFFERED)
+    assert all(Scope.ALL in tool.scopes for tool in OFFERED)
 
 
 @pytest.mark.parametrize("tool", OFFERED, ids=name_of)
@@ -158,10 +159,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reading": ("errors", "tmux"),
     "servers.py": ("tmux",),
     "state": (),
-    "toolkit": ("errors", "tmux", "reading", "servers"),
-    "tools": ("errors", "tmux", "patterns", "state", "toolkit"),
+    "watch": ("errors", "tmux", "patterns", "reading", "state"),
+    "toolkit": ("errors", "tmux", "reading", "servers", "watch"),
+    "tools": ("errors", "tmux", "patterns", "state", "toolkit", "watch"),
     "heartbeat.py": ("toolkit",),
-    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat"),
+    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat", "watch"),
 }
 
 

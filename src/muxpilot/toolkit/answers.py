@@ -69,7 +69,7 @@ def output_schema(answer: Any) -> Schema | None:
     return None if answer is str else _schema(answer)
 
 
-_SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null", object: "object"}
 
 
 def _schema(annotation: Any) -> Schema:

@@ -10,6 +10,7 @@ from typing import Any
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.watch.registry import Watches
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
@@ -34,3 +35,4 @@ class Context:
     journals: Journals
     exclusive: Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
     caller: Caller = field(default_factory=Caller)
+    watches: Watches = field(default_factory=Watches)

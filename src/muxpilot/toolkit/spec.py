@@ -46,6 +46,7 @@ class Scope(Enum):
 
 PRIMITIVE = frozenset({Scope.PRIMITIVES, Scope.ALL})
 STARRED = PRIMITIVE | {Scope.AGENTIC}
+WORKFLOW = frozenset({Scope.AGENTIC, Scope.ALL})
 INTERNAL: frozenset[Scope] = frozenset()
 
 SOCKET = Argument(
@@ -68,6 +69,7 @@ class Tool:
     group: str
     run: Callable[..., Awaitable[Any]]
     deadline_s: Deadline
+    tells_progress: bool = False  # by itself, so that nobody else does
 
     def deadline(self, arguments: Mapping[str, Any]) -> float:
         """How long a call with these arguments may take."""
@@ -104,6 +106,7 @@ def tool(
     *,
     name: str | None = None,
     deadline_s: Deadline = DEADLINE_S,
+    tells_progress: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
 
@@ -117,6 +120,7 @@ def tool(
             group=group,
             run=function,
             deadline_s=deadline_s,
+            tells_progress=tells_progress,
         )
 
     return declare

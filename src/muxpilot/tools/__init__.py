@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muxpilot.toolkit.spec import Tool
-from muxpilot.tools import clients, info, input, panes, reading, sessions, state, windows
+from muxpilot.tools import clients, info, input, panes, reading, sessions, state, watching, windows
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
@@ -12,6 +12,7 @@ TOOLS: tuple[Tool, ...] = (
     *clients.TOOLS,
     *reading.TOOLS,
     *state.TOOLS,
+    *watching.TOOLS,
     *input.TOOLS,
     *info.TOOLS,
 )

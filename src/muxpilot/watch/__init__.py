@@ -1,0 +1,1 @@
+"""Waiting until something happens in a pane, told on the event."""

@@ -1,0 +1,97 @@
+"""What stands in front of a pane, and whether a command has ended there.
+
+The one seam to the detector, and to shells that tell more than the system does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+
+from muxpilot.state import State, look
+from muxpilot.tmux import Pane
+
+# The state is asked for after so much silence, and again while nothing is printed, ever less often.
+PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)
+_MOST_PROCESSES = 64
+
+
+async def state_of(pane: Pane) -> State:
+    """Beside the event loop: a group of many threads takes some milliseconds."""
+    return await asyncio.to_thread(look, pane.pid, pane.tty)
+
+
+def exit_code_of_last(pane: Pane) -> int | None:
+    """The exit code of the command that ended last in a pane, where its shell tells it."""
+    return None
+
+
+def is_at_prompt(state: State) -> bool:
+    return state.waiting_for == "shell"
+
+
+class Foreground:
+    """The state of one pane over time, asked for as rarely as can be."""
+
+    def __init__(self, pane: Pane, before: State | None = None, *, has_started: bool = False) -> None:
+        """`before` is what was there before a command was typed, if one has been."""
+        self.pane = pane
+        self.state: State | None = None
+        self._home = before.foreground_pid if before is not None and is_at_prompt(before) else None
+        self._running = self._home if has_started else None
+        self._last: object = None
+
+    async def look(self) -> State | None:
+        """The state, or None if nothing has stirred since the last one."""
+        signs = _signs(self.pane.pid)
+        if self.state is not None and signs is not None and signs == self._last:
+            return None
+        self._last = signs
+        self.state = await state_of(self.pane)
+        if self._running is None and self._home is None and is_at_prompt(self.state):
+            self._home = self.state.foreground_pid
+        if self._running is None and self.state.is_known and not is_at_prompt(self.state):
+            self._running = self.state.foreground_pid
+        return self.state
+
+    def has_command_ended(self) -> bool:
+        """At the prompt of the shell that was there before; what was in front meanwhile is gone."""
+        state = self.state
+        if state is None or self._running is None or not is_at_prompt(state):
+            return False
+        if self._home is not None and state.foreground_pid != self._home:
+            return False  # another shell, inside the command
+        return self._running == state.foreground_pid or not _is_alive(self._running)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _signs(pid: int) -> object:
+    """What changes whenever a process of the pane has run or another is in front; None: not known here."""
+    with suppress(OSError, ValueError, IndexError):
+        signs: list[bytes] = [_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[5]]
+        waiting = [pid]
+        while waiting and len(signs) < _MOST_PROCESSES:
+            process = waiting.pop()
+            with suppress(FileNotFoundError, ProcessLookupError):
+                signs.append(_read(f"/proc/{process}/schedstat"))
+                waiting += map(int, _read(f"/proc/{process}/task/{process}/children").split())
+        return signs
+    return None
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 1 << 16)
+    finally:
+        os.close(file)

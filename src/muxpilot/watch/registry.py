@@ -1,0 +1,148 @@
+"""All watches of one muxpilot: those that a call waits for, and those that go on by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from muxpilot.errors import MuxpilotError, NotFound, Refused
+from muxpilot.tmux import PaneId, Tmux
+from muxpilot.watch.outcome import Describe, WatchResult, outcome
+from muxpilot.watch.starting import Begin, from_now
+from muxpilot.watch.telling import RARELY, Mode, Progress, Teller, unheard
+from muxpilot.watch.triggers import Trigger
+from muxpilot.watch.watch import Watch
+
+log = logging.getLogger("muxpilot")
+
+_MOST_KEPT = 200
+_MOST_WATCHING = 200
+# A client that does not take the news does not hold up the answer.
+_TELL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to watch, for what, and how long."""
+
+    tmux: Tmux
+    pane: PaneId
+    triggers: Sequence[Trigger]
+    timeout_s: float
+    describe: Describe
+    begin: Begin = from_now
+    mode: Mode = RARELY
+    progress: Progress = unheard
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """A watch that goes on by itself; `result` is there once it has ended, or `failure` if it was lost."""
+
+    id: str
+    plan: Plan
+    status: str = "watching"
+    result: WatchResult | None = None
+    failure: str | None = None
+    task: asyncio.Task[None] | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+Told = Callable[[WatchResult], Awaitable[None]]
+
+
+class Watches:
+    def __init__(self) -> None:
+        self.told: Told | None = None  # the channel, where there is one
+        self._kept: dict[str, Kept] = {}
+
+    async def run(self, plan: Plan, *, begun: asyncio.Event | None = None) -> WatchResult:
+        """Watch until something happens; the stream is open before anything is typed."""
+        row = await plan.tmux.panes.get(plan.pane)
+        teller = Teller(plan.progress, plan.mode, pane=plan.pane, total_s=plan.timeout_s)
+        async with plan.tmux.streams.open(plan.pane) as stream:
+            start = await plan.begin(plan.tmux, row, stream)
+            if begun is not None:
+                begun.set()
+            watch = Watch(row, start, triggers=plan.triggers, timeout_s=plan.timeout_s, teller=teller)
+            fired = await watch.run(stream)
+            result = await outcome(plan.tmux, row, stream, watch=watch, fired=fired, describe=plan.describe)
+        await self._announce(result)
+        return result
+
+    async def start(self, plan: Plan) -> str:
+        """Watch on by itself; answers its id once it has begun, so that nothing after that is missed."""
+        self._make_room()
+        kept = Kept(f"w{secrets.token_hex(4)}", plan)
+        begun = asyncio.Event()
+        kept.task = asyncio.create_task(self._keep(kept, begun))
+        self._kept[kept.id] = kept
+        waiting = asyncio.create_task(begun.wait())
+        try:
+            await asyncio.wait({kept.task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if kept.task.done():
+                kept.task.result()  # what kept it from beginning is told here
+        except BaseException:
+            kept.task.cancel()
+            del self._kept[kept.id]
+            raise
+        finally:
+            waiting.cancel()
+        return kept.id
+
+    def get(self, watch: str) -> Kept:
+        if watch not in self._kept:
+            hint = "Use notify-when to begin one."
+            raise NotFound("watch", watch[:40], hint=hint)
+        return self._kept[watch]
+
+    async def cancel(self, watch: str) -> bool:
+        """Whether it was still watching."""
+        kept = self.get(watch)
+        if kept.status != "watching" or kept.task is None:
+            return False
+        kept.task.cancel()
+        await asyncio.wait([kept.task])
+        return kept.status == "cancelled"
+
+    async def close(self) -> None:
+        tasks = [kept.task for kept in self._kept.values() if kept.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _keep(self, kept: Kept, begun: asyncio.Event) -> None:
+        try:
+            kept.result = await self.run(kept.plan, begun=begun)
+            kept.status = "done"
+        except asyncio.CancelledError:
+            kept.status = "cancelled"
+            raise
+        except Exception as error:
+            kept.status = "done"
+            if not begun.is_set():
+                raise
+            # Nobody waits for this task: what ended it is kept for who asks, and is in the log.
+            log.warning("watch %s was lost", kept.id, exc_info=error)
+            kept.failure = str(error) if isinstance(error, MuxpilotError) else "by a fault of muxpilot"
+        finally:
+            kept.ended.set()
+
+    def _make_room(self) -> None:
+        over = [kept for kept in self._kept.values() if kept.status != "watching"]
+        for kept in over[: max(0, len(over) - _MOST_KEPT + 1)]:
+            del self._kept[kept.id]
+        if len(self._kept) - len(over) >= _MOST_WATCHING:
+            raise Refused(f"{_MOST_WATCHING} watches are going on.", "Use cancel-watch to end some.")
+
+    async def _announce(self, result: WatchResult) -> None:
+        if self.told is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TELL_S):
+                await self.told(result)

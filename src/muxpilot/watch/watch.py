@@ -1,0 +1,239 @@
+"""One watch: what a pane prints, the clock and the system; the first trigger that fires ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muxpilot.state import State
+from muxpilot.tmux import Data, End, Gap, Pane, PaneStream
+from muxpilot.tmux.streams import Event
+from muxpilot.watch.echo import Beginning
+from muxpilot.watch.foreground import PAUSES_S, Foreground, exit_code_of_last, is_at_prompt
+from muxpilot.watch.ready import NAMES as READY
+from muxpilot.watch.ready import ready
+from muxpilot.watch.sieve import Sieve
+from muxpilot.watch.telling import Teller
+from muxpilot.watch.triggers import Trigger
+
+# A line without an end counts when nothing more comes for so long: prompts have no newline.
+_PAUSE_S = 0.12
+# Where a typed command shows no echo, its state is asked for after so long all the same.
+_NO_ECHO_S = 1.0
+# Bigger chunks are searched beside the event loop.
+_SEARCHED_AT_ONCE = 1 << 15
+_ON_STATE = frozenset({"exit", "shell", "user_input", "password"})
+# These may still happen when the pane's program has ended.
+_WITHOUT_PANE = READY | {"idle", "quiet"}
+_NEVER = float("inf")
+
+Following = AsyncGenerator[Event, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What ended a watch."""
+
+    event: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a watch begins in the stream; of a command that was typed there, what was in front before
+    and how its own output is told from its echo."""
+
+    offset: int
+    before: State | None = None
+    beginning: Beginning | None = None
+
+    @property
+    def is_typed(self) -> bool:
+        return self.beginning is not None
+
+
+class Watch:
+    """Reads a stream until a trigger fires; cancelling it leaves nothing behind."""
+
+    def __init__(
+        self,
+        pane: Pane,
+        start: Start,
+        *,
+        triggers: Sequence[Trigger],
+        timeout_s: float,
+        teller: Teller | None = None,
+    ) -> None:
+        self.began = asyncio.get_running_loop().time()
+        self.last_change: float | None = None
+        self.gaps: list[Gap] = []
+        self.ended: End | None = None
+        self._pane = pane
+        self._start = start
+        self._triggers = triggers
+        self._timeout_s = timeout_s
+        self._teller = teller or Teller()
+        self._names = frozenset(trigger.name for trigger in triggers)
+        self._sieve = Sieve(triggers, start.beginning)
+        self._front = Foreground(pane, start.before, has_started=start.is_typed)
+        self._last_output = self.began
+        self._pause_due = _NEVER
+        self._look_due = self._first_look()
+        self._looks = 0
+        self._hits: dict[int, str] = {}
+
+    @property
+    def offset(self) -> int:
+        """Where what it watches begins in the stream."""
+        return self._start.offset + self._sieve.skipped
+
+    async def run(self, stream: PaneStream) -> Fired:
+        events = stream.follow(self._start.offset)
+        probes = self._probes()
+        following: asyncio.Task[Event] | None = asyncio.ensure_future(anext(events))
+        try:
+            while True:
+                await _first_of([*probes, following], self._due())
+                if following is not None and following.done():
+                    event = following.result()
+                    await self._handle(event)
+                    following = None if isinstance(event, End) else asyncio.ensure_future(anext(events))
+                self._hits |= {probes[task]: task.result() for task in probes if task.done()}
+                await self._tick(asyncio.get_running_loop().time())
+                fired = self._fired()
+                if fired is not None:
+                    return fired
+        finally:
+            self._teller.close()
+            await _stopped([*probes, following])
+
+    def _probes(self) -> dict[asyncio.Task[str], int]:
+        return {
+            asyncio.ensure_future(ready(trigger, self._pane.current_path)): index
+            for index, trigger in enumerate(self._triggers)
+            if trigger.name in READY
+        }
+
+    def _first_look(self) -> float:
+        if not self._names & _ON_STATE:
+            return _NEVER
+        return self.began + (_NO_ECHO_S if self._start.is_typed else 0.0)
+
+    def _due(self) -> float:
+        """When the clock alone has something to say."""
+        silences = [
+            self._last_output + trigger.number for trigger in self._triggers if trigger.name == "idle"
+        ]
+        if self.last_change is not None:
+            quiet = (trigger.number / 1000 for trigger in self._triggers if trigger.name == "quiet")
+            silences += [self.last_change + seconds for seconds in quiet]
+        return min(self.began + self._timeout_s, self._pause_due, self._look_due, self._teller.due, *silences)
+
+    async def _handle(self, event: Event) -> None:
+        now = asyncio.get_running_loop().time()
+        if isinstance(event, Data):
+            await self._hear(event.data, now)
+        elif isinstance(event, Gap):
+            self.gaps.append(event)
+        else:
+            self._end(event, now)
+
+    async def _hear(self, data: bytes, now: float) -> None:
+        if len(data) > _SEARCHED_AT_ONCE:
+            sifted = await asyncio.to_thread(self._sieve.feed, data)
+        else:
+            sifted = self._sieve.feed(data)
+        self._last_output, self._pause_due = now, now + _PAUSE_S
+        if sifted.is_change:
+            self.last_change = now
+        if self._names & _ON_STATE and self._sieve.has_begun:
+            self._looks, self._look_due = 0, now + PAUSES_S[0]
+        self._teller.note(sifted.lines)
+        self._hits |= sifted.hits
+
+    def _end(self, event: End, now: float) -> None:
+        self.ended = event
+        self._hits |= self._sieve.pause()
+        self._pause_due = self._look_due = _NEVER
+        if not self._pane.is_dead:
+            self.last_change = now
+            self._hit("change", "The pane's program ended")
+        self._hit("exit", _ending(event.status, event.reason))
+
+    async def _tick(self, now: float) -> None:
+        """What is due by the clock, and not before."""
+        if now >= self._pause_due:
+            self._pause_due = _NEVER
+            self._hits |= self._sieve.pause()
+        if now >= self._look_due:
+            await self._look(now)
+        for index, trigger in enumerate(self._triggers):
+            if trigger.name == "idle" and now >= self._last_output + trigger.number:
+                self._hits[index] = f"No new output for {trigger.number:g}s"
+            elif trigger.name == "quiet" and self._is_quiet(trigger.number / 1000, now):
+                self._hits[index] = f"Nothing changed for {trigger.number:g} ms"
+        self._teller.tell(now)
+
+    def _is_quiet(self, seconds: float, now: float) -> bool:
+        return self.last_change is not None and now >= self.last_change + seconds
+
+    async def _look(self, now: float) -> None:
+        """Ever less often while nothing is printed; a program may begin to read without a word."""
+        self._look_due = now + PAUSES_S[min(self._looks, len(PAUSES_S) - 1)]
+        self._looks += 1
+        state = await self._front.look()
+        if state is None:
+            return
+        if self._front.has_command_ended():
+            code = exit_code_of_last(self._pane)
+            self._hit("exit", _ending(code, "the shell is back at its prompt"))
+        if is_at_prompt(state):
+            self._hit("shell", f"{state.foreground_cmd} is at its prompt")
+        elif state.waiting_for is not None:
+            self._hit("user_input", f'Process "{state.foreground_cmd}" is waiting for user input')
+            if state.waiting_for == "password":
+                self._hit("password", f'Process "{state.foreground_cmd}" reads with the echo off')
+
+    def _hit(self, name: str, detail: str) -> None:
+        for index, trigger in enumerate(self._triggers):
+            if trigger.name == name:
+                self._hits[index] = detail
+
+    def _fired(self) -> Fired | None:
+        if self._hits:
+            first = min(self._hits)
+            return Fired(self._triggers[first].word, self._hits[first])
+        if self.ended is not None and not self._names & _WITHOUT_PANE:
+            return Fired("exit", _ending(self.ended.status, self.ended.reason))
+        if asyncio.get_running_loop().time() >= self.began + self._timeout_s:
+            return Fired("timeout", f"Timed out after {self._timeout_s:g}s")
+        return None
+
+
+def _ending(status: int | None, reason: str) -> str:
+    known = (
+        f"Process exited with code {status}"
+        if status is not None
+        else "Process exited, its code is not known"
+    )
+    return f"{known} ({reason})"
+
+
+async def _first_of(tasks: Iterable[asyncio.Task[Any] | None], due: float) -> None:
+    waiting = [task for task in tasks if task is not None]
+    seconds = max(0.0, due - asyncio.get_running_loop().time())
+    if waiting:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    else:
+        await asyncio.sleep(seconds)
+
+
+async def _stopped(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    """Cancelled, and waited for: a stream is only let go of once nobody reads it."""
+    waiting = [task for task in tasks if task is not None]
+    for task in waiting:
+        task.cancel()
+    if waiting:
+        await asyncio.wait(waiting)
