@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from muxpilot.state.decide import State, decide, unknown
-from muxpilot.state.group import asked, members, programs
-from muxpilot.state.proc import Kernel, Stat, Terminal, terminal_path
+from muxpilot.state.group import members, programs
+from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
 from muxpilot.state.tty import mode_of
 
 __all__ = ["State", "look"]

@@ -6,7 +6,7 @@ import os
 import struct
 
 from muxpilot.state.facts import Blocked, Wait
-from muxpilot.state.proc import Kernel, Terminal
+from muxpilot.state.proc import Kernel, Terminal, asked
 
 _X86_64 = (
     "read=0 readv=19 poll=7 poll=271 select=23 select=270 epoll=232 epoll=281 epoll=441 restart=219 ring=426"
@@ -96,7 +96,8 @@ def _by_name(kernel: Kernel, pid: int, thread: int, tty: Terminal) -> Blocked:
     try:
         name = kernel.kernel_function(pid, thread)
         if not name:
-            return _HIDDEN if kernel.stat(thread).state != "R" else _ELSEWHERE
+            stat = asked(kernel, thread)
+            return _ELSEWHERE if stat is None or stat.state == "R" else _HIDDEN
         if name.startswith(_EPOLLS):
             return _by_epolls(kernel, pid, tty)
         if name.startswith(_POLLS):

@@ -84,15 +84,22 @@ def _judge(front: Program, mode: Mode | None, *, is_remote: bool) -> Judgement:
     wait = front.blocked.wait
     if not front.is_live:
         return None, True, "stopped" if front.state in "Tt" else "ended"
+    if is_remote and _is_passed_on(wait, mode):
+        return None, False, f"{front.name} is in front: what happens on its far side is not visible"
     if wait is Wait.ELSEWHERE:
         return None, True, "runs, or waits for something else"
-    if wait is Wait.READS and not (is_remote and _is_raw(mode)):
+    if wait is Wait.READS:
         return _kind(front, mode), True, _reading(front, "blocked in read on the terminal")
-    if is_remote:
-        return None, False, f"{front.name} is in front: what happens on its far side is not visible"
     if wait is Wait.POLLS:
         return _kind(front, mode), True, _reading(front, "polls the terminal")
     return _guess(front, mode)
+
+
+def _is_passed_on(wait: Wait, mode: Mode | None) -> bool:
+    """What is typed goes to the far side; but a password, and what is read at once, is asked for on this."""
+    if mode is not None and (not mode.is_canonical or not mode.has_echo):
+        return not mode.is_canonical
+    return wait not in (Wait.ELSEWHERE, Wait.READS)
 
 
 def _reading(front: Program, words: str) -> str:
@@ -119,9 +126,9 @@ def _kind(front: Program, mode: Mode | None) -> Kind:
     if mode is None:
         return "shell" if front.shell else "line"
     if mode.is_canonical:
-        return (
-            "shell" if mode.has_echo and _is_plain_prompt(front) else "line" if mode.has_echo else "password"
-        )
+        if not mode.has_echo:
+            return "password"
+        return "shell" if _is_plain_prompt(front) else "line"
     # A line editor echoes by itself; bash's also takes Enter as it comes, its `read -n` does not.
     if front.shell is None or mode.has_echo or (front.shell == "bash" and mode.maps_return):
         return "key"

@@ -7,11 +7,11 @@ from os.path import basename
 
 from muxpilot.state.calls import blocked
 from muxpilot.state.facts import Blocked, Program, Wait
-from muxpilot.state.proc import Kernel, Stat, Terminal
+from muxpilot.state.proc import Kernel, Stat, Terminal, asked
 from muxpilot.state.shells import family, takes_commands
 
 _MOST_PROCESSES = 4096
-_MOST_ASKED = 64
+_MOST_ASKED = 256
 _MOST_THREADS = 128
 
 
@@ -47,14 +47,6 @@ def _all(kernel: Kernel) -> Iterator[Stat]:
     for pid in kernel.processes():
         if stat := asked(kernel, pid):
             yield stat
-
-
-def asked(kernel: Kernel, pid: int) -> Stat | None:
-    """None if there is no such process any more."""
-    try:
-        return kernel.stat(pid)
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def programs(kernel: Kernel, group: list[Stat], tty: Terminal) -> list[Program]:

@@ -121,6 +121,14 @@ class Kernel:
         return [(int(row[1]), int(row[3], 16)) for row in words]
 
 
+def asked(kernel: Kernel, pid: int) -> Stat | None:
+    """None if there is no such process any more."""
+    try:
+        return kernel.stat(pid)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def terminal_path(number: int) -> str | None:
     """The path of a terminal from its number in a stat line."""
     major, minor = _device(number)

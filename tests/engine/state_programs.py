@@ -1,0 +1,200 @@
+"""Programs in front of a pane, and what each of them waits for: the truth that the detector must tell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["line", "password", "key", "shell", "no", "unknown"]
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`hidden` is what is left where system calls are hidden; `typed` goes to the shell that was started."""
+
+    name: str
+    command: str
+    verdict: Verdict
+    front: str
+    hidden: Verdict | None = None
+    typed: str = ""
+    is_shell: bool = False
+
+    @property
+    def program(self) -> str:
+        """What must be installed for it."""
+        found = re.search(r"exec (\S+)", self.command)
+        return found[1] if found else self.command.split()[0]
+
+
+_MODULES = "asyncio curses select socket subprocess threading time"
+_BEFORE = f"""
+import {_MODULES.replace(" ", ", ")}
+def ready(): print("ready", flush=True)
+"""
+_CONNECTED = """
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+"""
+
+
+def python(name: str, code: str, verdict: Verdict, *, hidden: Verdict | None = None) -> Case:
+    before = _BEFORE + (_CONNECTED if "server" in code or "client" in code else "")
+    command = f"exec {PYTHON} -c {shlex.quote(before + code)}"
+    return Case(name, command, verdict, "python3", hidden=hidden)
+
+
+def node(name: str, code: str, verdict: Verdict) -> Case:
+    return Case(name, f"exec node -e {shlex.quote(code)}", verdict, "node")
+
+
+def prompt(name: str, command: str, front: str, *, hidden: Verdict | None = None) -> Case:
+    return Case(name, f"exec {command}", "shell", front, hidden=hidden, is_shell=True)
+
+
+def typed(name: str, command: str, text: str, verdict: Verdict, *, hidden: Verdict | None = None) -> Case:
+    """Something that a shell does itself, so that the shell is in front."""
+    shell = command.split()[0]
+    return Case(name, f"exec {command}", verdict, shell, hidden=hidden, typed=text, is_shell=True)
+
+
+BASH = "bash --norc --noprofile"
+
+SHELLS = [
+    prompt("bash", BASH, "bash"),
+    Case("login bash", "exec bash -c 'exec -a -bash bash --noprofile'", "shell", "bash", is_shell=True),
+    # That it is at its prompt is told by how much it reads; that is hidden with the system call.
+    prompt("bash without its editor", f"{BASH} --noediting", "bash", hidden="line"),
+    prompt("zsh", "zsh -f", "zsh"),
+    prompt("fish", "fish --no-config", "fish"),
+    prompt("dash", "dash", "dash"),
+    prompt("mksh", "mksh", "mksh"),
+    prompt("ksh93", "ksh93", "ksh93"),
+    prompt("busybox sh", "busybox sh", "busybox"),
+    prompt("sh", "sh -l", "sh"),
+    typed("bash in bash", BASH, "bash --norc", "shell"),
+    typed("bash with a stopped job", BASH, "cat & true", "shell"),
+    typed("bash with work behind", BASH, "sleep 600 & true", "shell"),
+    Case("a shell that script relays", "exec script -q -c dash /dev/null", "shell", "dash", is_shell=True),
+]
+
+READS = [
+    typed("bash read", BASH, "read x", "line"),
+    typed("bash read -s", BASH, "read -s x", "password"),
+    typed("bash read -n1", BASH, "read -n1 x", "key"),
+    typed("bash read -sn1", BASH, "read -s -n1 x", "key"),
+    typed("bash read -t", BASH, "read -t 600 x", "line", hidden="unknown"),
+    typed("zsh read", "zsh -f", "read x", "line"),
+    typed("zsh read -s", "zsh -f", "read -s x", "password"),
+    typed("zsh read -k1", "zsh -f", "read -k1 x", "key"),
+    typed("mksh read", "mksh", "read x", "line"),
+    typed("dash read", "dash", "read x", "line", hidden="shell"),
+    Case("dash subshell", "exec dash", "line", "dash", typed="(read x)"),
+    Case("a script's read -p", "exec bash -c 'read -p \"go on? \" x'", "line", "bash"),
+    Case(
+        "a script's read from /dev/tty", "exec bash -c 'read -s x </dev/tty' </dev/null", "password", "bash"
+    ),
+]
+
+PYTHON_READS = [
+    Case("python", f"exec {PYTHON}", "key", "python3"),
+    python("input() with readline", "import readline; input('y/n ')", "key"),
+    python("input()", "input('y/n ')", "line"),
+    python("getpass", "import getpass; getpass.getpass()", "password"),
+    python("a thread that reads", "threading.Thread(target=input).start(); time.sleep(600)", "line"),
+    python(
+        "reads among threads", "threading.Thread(target=time.sleep, args=(600,)).start(); input()", "line"
+    ),
+    python(
+        "asyncio reads",
+        "loop = asyncio.new_event_loop(); loop.add_reader(0, print); loop.run_forever()",
+        "line",
+    ),
+    python("select on stdin", "select.select([0], [], [])", "line", hidden="unknown"),
+    python(
+        "select again and again",
+        "while not select.select([0], [], [], .2)[0]: pass",
+        "line",
+        hidden="unknown",
+    ),
+    python(
+        "poll on stdin", "poll = select.poll(); poll.register(0, 1); poll.poll()", "line", hidden="unknown"
+    ),
+    python("getch", "curses.wrapper(lambda window: window.getch())", "key"),
+    python("getch again and again", "curses.wrapper(lambda w: [w.timeout(200), *iter(w.getch, 1)])", "key"),
+]
+
+PROGRAMS = [
+    Case("cat", "exec cat", "line", "cat"),
+    Case("cat | grep", "cat | grep x", "line", "cat"),
+    Case("cat | grep in bash", f"exec {BASH}", "line", "cat", typed="cat | grep x"),
+    Case("grep in a script's loop", "exec bash -c 'while grep x; do :; done'", "line", "grep"),
+    Case("vim", "exec vim -u NONE -i NONE", "key", "vim"),
+    Case("less", "exec less /etc/services", "key", "less"),
+    Case("more", "exec more /etc/services", "key", "more"),
+    Case("top", "exec top", "key", "top"),
+    Case("sqlite3", "exec sqlite3", "key", "sqlite3"),
+    Case("gdb", "exec gdb -q -nx", "key", "gdb"),
+    Case("node", "exec node", "key", "node"),
+    node("node reads", "process.stdin.on('data', () => {})", "line"),
+    Case("cat that script relays", "exec script -q -c 'exec cat' /dev/null", "line", "cat"),
+    Case("tmux in tmux", "exec tmux -S {folder}/inner -f /dev/null new-session cat", "unknown", "tmux"),
+]
+
+# Each prints `ready` when it has come to where it stays.
+WORK = [
+    Case("sleep", "echo ready; exec sleep 600", "no", "sleep"),
+    Case("sleep in bash", f"exec {BASH}", "no", "sleep", typed="echo rea''dy; sleep 600"),
+    Case("bash -c sleep", "exec bash -c 'echo ready; sleep 600; :'", "no", "bash"),
+    Case("a busy shell", "exec sh -c 'echo ready; while :; do :; done'", "no", "sh"),
+    Case("tail -f", "echo ready; exec tail -f /etc/services", "no", "tail", hidden="unknown"),
+    Case("sleep | cat", "echo ready; sleep 600 | cat", "no", "sh"),
+    Case("read of a FIFO", "mkfifo {folder}/fifo; echo ready; exec cat {folder}/fifo", "no", "cat"),
+    Case("wait", "exec bash -c 'sleep 600 & echo ready; wait'", "no", "bash"),
+    typed("wait in bash", BASH, "sleep 600 & echo rea''dy; wait", "no"),
+    Case("a stopped reader", "exec sh -c 'cat </dev/tty & kill -STOP $!; echo ready; wait'", "no", "sh"),
+    node("node timer", "console.log('ready'); setTimeout(() => {}, 600000)", "no"),
+    node(
+        "node server",
+        "require('http').createServer().listen(0, 'localhost', () => console.log('ready'))",
+        "no",
+    ),
+    Case("sleep without echo", "stty -echo; echo ready; exec sleep 600", "no", "sleep"),
+    Case("sleep on a raw terminal", "stty raw; echo ready; exec sleep 600", "no", "sleep"),
+    Case(
+        "sleep that script relays", "exec script -q -c 'echo ready; exec sleep 600' /dev/null", "no", "sleep"
+    ),
+]
+
+PYTHON_WORK = [
+    python("a busy program", "ready()\nwhile True: pass", "no"),
+    python("accept", "server.accept(); ready(); server.accept()", "no"),
+    python("receive", "pair = socket.socketpair(); ready(); pair[0].recv(1)", "no"),
+    # wchan has one name for a read of the terminal and of a TCP connection.
+    python("receive over TCP", "ready(); client.recv(1)", "no", hidden="unknown"),
+    python("select on a socket", "ready(); select.select([client], [], [])", "no", hidden="unknown"),
+    python("select as a clock", "ready()\nwhile True: select.select([], [], [], .2)", "no", hidden="unknown"),
+    python("asyncio.sleep", "ready(); asyncio.run(asyncio.sleep(600))", "no"),
+    python(
+        "threads",
+        "[threading.Thread(target=time.sleep, args=(600,)).start() for _ in '12345']; ready()",
+        "no",
+    ),
+    python("a child that sleeps", "ready(); subprocess.run(['sleep', '600'])", "no"),
+]
+
+# Programs of somebody else, as an ordinary user sees them; {folder}/root holds copies that run as root.
+FOREIGN = [
+    Case("su", "exec su", "password", "su"),
+    Case("root's sleep", "echo ready; exec {folder}/root/sleep 600", "unknown", "sleep"),
+    Case("root's cat", "echo ready; exec {folder}/root/cat", "unknown", "cat"),
+    Case("root's cat without echo", "stty -echo; exec {folder}/root/cat", "password", "cat"),
+    Case("root's bash", "exec {folder}/root/bash --norc -p", "shell", "bash", is_shell=True),
+]
+
+CASES = [*SHELLS, *READS, *PYTHON_READS, *PROGRAMS, *WORK, *PYTHON_WORK]
