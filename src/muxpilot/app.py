@@ -10,6 +10,7 @@ from muxpilot.dispatch import Dispatch
 from muxpilot.resources import Resources
 from muxpilot.servers import Servers
 from muxpilot.tools import TOOLS
+from muxpilot.tools.watching import WITH_CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +27,6 @@ class App:
 
 def build(settings: Settings) -> App:
     servers = Servers(settings.socket)
-    dispatch = Dispatch(TOOLS, settings.scope, servers)
+    also = WITH_CHANNEL if settings.channel else frozenset()
+    dispatch = Dispatch(TOOLS, settings.scope, servers, also=also)
     return App(settings, servers, dispatch, Resources(dispatch, servers))

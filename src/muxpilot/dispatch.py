@@ -74,11 +74,12 @@ class Dispatch:
         scope: Scope,
         servers: Servers,
         *,
+        also: frozenset[str] = frozenset(),
         verdict: Verdict = allow,
         recorder: Recorder = forget,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self.offered = {tool.name: tool for tool in tools if scope in tool.scopes}
+        self.offered = {tool.name: tool for tool in tools if scope in tool.scopes or tool.name in also}
         self._servers = servers
         self._verdict = verdict
         self._recorder = recorder

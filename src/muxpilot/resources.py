@@ -65,6 +65,7 @@ ROWS = (
     ),
     Row("tmux://window/{windowId}/info", "window-info", "A window", JSON),
     Row("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
+    Row("tmux://watch/{watchId}", "get-watch", "How a watch stands", JSON),
 )
 
 
@@ -102,6 +103,8 @@ class Resources:
         """What there is now; where no tmux runs, only the addresses that are always good."""
         tmux = self._servers.default
         entries = [Entry(row.template, row.title, row.mime) for row in ROWS if "{" not in row.template]
+        for kept in self._dispatch.watches.kept:
+            entries.append(Entry(f"tmux://watch/{kept.id}", f"Watch of pane {kept.plan.pane}", JSON))
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
         except NoServer:
@@ -124,10 +127,14 @@ class Resources:
     async def follow(self, uri: str, changed: Tell) -> Stop:
         """Tell of every change behind an address, until the pane is gone or until it is stopped."""
         _, arguments = _find(uri)
-        if "paneId" not in arguments:
-            raise ResourceFailed(f"{uri} cannot be followed. Subscribe to a pane, such as tmux://pane/%3.")
         ready = asyncio.Event()
-        task = asyncio.create_task(self._follow(str(arguments["paneId"]), ready, changed))
+        if "paneId" in arguments:
+            work = self._follow(str(arguments["paneId"]), ready, changed)
+        elif "watchId" in arguments:
+            work = self._follow_watch(str(arguments["watchId"]), ready, changed)
+        else:
+            raise ResourceFailed(f"{uri} cannot be followed. Subscribe to a pane, such as tmux://pane/%3.")
+        task = asyncio.create_task(work)
         self._following.add(task)
         task.add_done_callback(self._following.discard)
         task.add_done_callback(lambda _: ready.set())
@@ -156,6 +163,13 @@ class Resources:
             # Another program may be started in it, at once or later.
             while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110 - tmux tells nobody of it
                 await asyncio.sleep(_DEAD_PAUSE_S)
+
+    async def _follow_watch(self, watch: str, ready: asyncio.Event, changed: Tell) -> None:
+        """It changes once: when it ends. Who comes after that is told at once."""
+        kept = self._dispatch.watches.get(watch)
+        ready.set()
+        await kept.ended.wait()
+        await changed()
 
     async def follow_list(self, changed: Tell) -> Stop:
         """Tell when sessions or windows of the default server come and go, until stopped."""

@@ -22,7 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         chosen = settings(
-            os.environ, scope=arguments.scope, socket=arguments.socket, shell_type=arguments.shell_type
+            os.environ,
+            scope=arguments.scope,
+            socket=arguments.socket,
+            shell_type=arguments.shell_type,
+            channel=arguments.channel,
         )
         command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(chosen, arguments)
@@ -69,6 +73,9 @@ def _common(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
         default=missing,
         choices=SHELL_TYPES,
         help="a hint for panes whose shell is not detected",
+    )
+    parser.add_argument(
+        "--channel", default=missing, action="store_true", help="push what watches come to (Claude Code)"
     )
 
 

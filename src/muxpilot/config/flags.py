@@ -19,6 +19,7 @@ def settings(
     config: str | None = None,
     audit: str | None = None,
     audit_full: str | None = None,
+    channel: bool | None = None,
 ) -> Settings:
     """A flag wins over its variable, and both over the file; an empty variable counts as none."""
     path = config or environment.get("TMUX_MCP_CONFIG") or None
@@ -29,6 +30,7 @@ def settings(
         socket=socket or environment.get("TMUX_MCP_SOCKET") or None,
         shell_type=shell_type or document.shell.type,
         ssh=document.ssh.remote,
+        channel=bool(channel),
         security=_with_tools(document.security, tools),
         tracking=document.tracking,
         search=document.search,

@@ -143,6 +143,7 @@ class Settings:
     socket: str | None = None
     shell_type: str = "auto"
     ssh: str | None = None
+    channel: bool = False
     security: Security = Security()
     tracking: Tracking = Tracking()
     search: Search = Search()

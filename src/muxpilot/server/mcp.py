@@ -27,6 +27,7 @@ from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.instructions import INSTRUCTIONS
 from muxpilot.prompts import PROMPTS
 from muxpilot.resources import ROWS, ResourceFailed, Stop
+from muxpilot.server.channel import CAPABILITY, channel
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.context import Caller
 
@@ -66,7 +67,10 @@ class Face(Server[Any]):
     def get_capabilities(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> types.ServerCapabilities:
-        return super().get_capabilities(NotificationOptions(resources_changed=True), *args, **kwargs)
+        capabilities = super().get_capabilities(NotificationOptions(resources_changed=True), *args, **kwargs)
+        if self._app.settings.channel:
+            capabilities.experimental = {**(capabilities.experimental or {}), **CAPABILITY}
+        return capabilities
 
     @functools.cached_property
     def _tools(self) -> types.ListToolsResult:
@@ -77,7 +81,8 @@ class Face(Server[Any]):
         return self._tools
 
     async def _call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = Caller(ctx.session.report_progress)
+        told = channel(ctx.session) if self._app.settings.channel else None
+        caller = Caller(ctx.session.report_progress, told)
         return _result(await self._app.dispatch.call(params.name, params.arguments or {}, caller))
 
     async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:

@@ -10,7 +10,7 @@ from typing import Any
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.watch.registry import Watches
+from muxpilot.watch.registry import Told, Watches
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
@@ -21,9 +21,10 @@ async def unheard(progress: float, total: float | None, message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: how to tell it of progress."""
+    """Who asks: how to tell it of progress, and of what its watches come to."""
 
     progress: Progress = unheard
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -15,56 +16,67 @@ from muxpilot.watch.changes import until_quiet
 from muxpilot.watch.outcome import WatchResult
 from muxpilot.watch.registry import Plan
 from muxpilot.watch.starting import Begin, from_now, typing
-from muxpilot.watch.telling import MODES
+from muxpilot.watch.telling import MODES, Mode
 from muxpilot.watch.triggers import Trigger, parse, readiness
 
-_DAY_S = 86_400
+LONGEST_S = 86_400
 # Beyond what is waited for: typing, asking for the state, answering.
 _BESIDES_S = 15.0
 _HOUR_S = 3600
 
-Mode = Annotated[Literal["quick", "medium", "slow", "line", "bunch", "screen"], "How often progress is told"]
-Seconds = Annotated[float, "Seconds", Between(0, _DAY_S)]
+ModeName = Annotated[str, "Pace of progress: quick medium slow line bunch screen"]
+Seconds = Annotated[float, "Seconds"]
 Triggers = Annotated[
     str | list[str],
-    "exit shell user_input password error bell idle:N pattern:RE port:N url:U file:PATH change quiet:MS",
+    "exit shell user_input password error bell idle:S pattern:RE port:N url:U file:P change quiet:MS",
 ]
-Some = Annotated[str | list[str], "Which events end it, as for watch-pane"]
+Some = Annotated[str | list[str], "As in watch-pane"]
 ONLY_ALL = frozenset({Scope.ALL})
 
 
 def _deadline(arguments: Mapping[str, Any]) -> float:
-    return float(arguments["timeout"]) + _BESIDES_S
+    """Limits that stand in no schema: each number there is paid for by every client."""
+    timeout_s = float(arguments["timeout"])
+    if not 0 <= timeout_s <= LONGEST_S:
+        raise BadInput(f"The argument 'timeout' must be from 0 to {LONGEST_S}.")
+    return timeout_s + _BESIDES_S
 
 
 @tool(Effect.TYPE, WORKFLOW, "watch", deadline_s=_deadline, tells_progress=True)
 async def start_and_watch(
     ctx: Context,
-    command: Annotated[str, "Typed at the shell's prompt"],
-    pattern: Annotated[str, "Regex (RE2) of a line that says it is ready"],
-    pane_id: Annotated[PaneId | None, "Where; without it, in a new session"] = None,
-    mode: Mode = "quick",
+    command: Annotated[str, "Typed at a prompt"],
+    pattern: Annotated[str, "RE2 regex of the ready line"],
+    pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
+    mode: ModeName = "quick",
     triggers: Some = "exit,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
-    """Start a server or a long command, and wait until it is ready, fails or ends."""
-    wanted = (readiness(pattern), *(parse(triggers) if triggers else ()))
-    is_new = pane_id is None
+    """Start a command and wait until it is ready, fails or ends."""
+    if not command.strip():
+        raise BadInput("The argument 'command' is empty.", "Give a command to type.")
+    wanted, pace = (readiness(pattern), *(parse(triggers) if triggers else ())), _mode(mode)
+    begin = typing(command, ctx.exclusive, is_new=pane_id is None)
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
-    begin = typing(command, ctx.exclusive, is_new=is_new)
-    return await ctx.watches.run(_plan(ctx, pane, wanted, timeout, mode=mode, begin=begin))
+    return await ctx.watches.run(_plan(ctx, pane, wanted, timeout, mode=pace, begin=begin))
 
 
 @tool(Effect.READ, WORKFLOW, "watch", deadline_s=_deadline, tells_progress=True)
 async def watch_pane(
     ctx: Context,
     pane_id: PaneId,
-    mode: Mode = "medium",
+    mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
-    """Wait until one of the triggers happens in a pane; only new output counts."""
-    return await ctx.watches.run(_plan(ctx, pane_id, parse(triggers), timeout, mode=mode))
+    """Wait for the first of the triggers; only new output counts."""
+    return await ctx.watches.run(_plan(ctx, pane_id, parse(triggers), timeout, mode=_mode(mode)))
+
+
+def _mode(name: str) -> Mode:
+    if name not in MODES:
+        raise BadInput(f"The argument 'mode' must be one of {', '.join(MODES)}, not {name[:20]!r}.")
+    return MODES[name]
 
 
 def _plan(
@@ -73,7 +85,7 @@ def _plan(
     wanted: Sequence[Trigger],
     timeout_s: float,
     *,
-    mode: str,
+    mode: Mode,
     begin: Begin = from_now,
 ) -> Plan:
     return Plan(
@@ -83,8 +95,9 @@ def _plan(
         timeout_s,
         PaneState.of,
         begin=begin,
-        mode=MODES[mode],
+        mode=mode,
         progress=ctx.caller.progress,
+        told=ctx.caller.told,
     )
 
 
@@ -106,8 +119,8 @@ class PaneChange:
 async def wait_for_pane_change(
     ctx: Context,
     pane_id: PaneId,
-    timeout_ms: Annotated[int, "At most this long", Between(0, 1000 * _DAY_S)] = 30_000,
-    stable_ms: Annotated[int, "Quiet for so long after a change", Between(0, 1000 * _DAY_S)] = 250,
+    timeout_ms: Annotated[int, "At most this long", Between(0, 1000 * LONGEST_S)] = 30_000,
+    stable_ms: Annotated[int, "Quiet for so long after a change", Between(0, 1000 * LONGEST_S)] = 250,
 ) -> PaneChange:
     """Wait until a pane has changed and is quiet again."""
     change = await until_quiet(ctx.tmux, pane_id, timeout_s=timeout_ms / 1000, stable_s=stable_ms / 1000)
@@ -137,7 +150,6 @@ class WatchReport:
     elapsed: float | None = None
     output: str | None = None
     pane_state: object | None = None
-    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +166,12 @@ async def notify_when(
     ctx: Context,
     pane_id: PaneId,
     triggers: Triggers = "exit,user_input,error",
-    timeout: Annotated[float, "Seconds", Between(0, 30 * _DAY_S)] = _HOUR_S,  # noqa: ASYNC109 - likewise
+    timeout: Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)] = _HOUR_S,  # noqa: ASYNC109 - likewise
 ) -> WatchStarted:
     """Watch a pane in the background: answers at once.
 
     The event comes by channel, by subscription to tmux://watch/ID, and by get-watch."""
-    plan = Plan(ctx.tmux, pane_id, parse(triggers), timeout, PaneState.of)
+    plan = Plan(ctx.tmux, pane_id, parse(triggers), timeout, PaneState.of, told=ctx.caller.told)
     return WatchStarted(await ctx.watches.start(plan))
 
 
@@ -180,7 +192,6 @@ async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
         found.elapsed,
         found.output,
         found.pane_state,
-        found.note,
     )
 
 

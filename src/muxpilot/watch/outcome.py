@@ -23,7 +23,7 @@ Describe = Callable[[Pane], object]
 
 @dataclass(frozen=True, slots=True)
 class WatchResult:
-    """`note` says what is not in `output`."""
+    """`output` begins with a line in brackets if something is not in it."""
 
     pane_id: str
     event: str
@@ -31,7 +31,6 @@ class WatchResult:
     elapsed: float
     output: str
     pane_state: object
-    note: str | None = None
 
 
 async def outcome(
@@ -45,9 +44,8 @@ async def outcome(
         event=fired.event,
         detail=fired.detail,
         elapsed=round(elapsed, 3),
-        output=output,
+        output=_note(watch, is_cut=is_cut) + output,
         pane_state=await asyncio.to_thread(describe, row),
-        note=_note(watch, is_cut=is_cut),
     )
 
 
@@ -82,9 +80,9 @@ def _text(data: bytes, height: int) -> str:
     return "\n".join(rendered(data, height=height).lines).rstrip("\n ")
 
 
-def _note(watch: Watch, *, is_cut: bool) -> str | None:
-    notes = ["only the end of the output; use read-pane for more"] if is_cut else []
+def _note(watch: Watch, *, is_cut: bool) -> str:
+    notes = ["only the end; use read-pane for more"] if is_cut else []
     for gap in watch.gaps[:3]:
         lost = f"{gap.lost} bytes" if gap.lost is not None else "some output"
         notes.append(f"{lost} not seen: {gap.reason}")
-    return "; ".join(notes) or None
+    return f"[{'; '.join(notes)}]\n" if notes else ""

@@ -25,6 +25,10 @@ _MOST_WATCHING = 200
 _TELL_S = 1.0
 
 
+# Who is told of the end, before the answer: what it came to, and the exit code of what has ended.
+Told = Callable[[WatchResult, int | None], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to watch, for what, and how long."""
@@ -37,6 +41,7 @@ class Plan:
     begin: Begin = from_now
     mode: Mode = RARELY
     progress: Progress = unheard
+    told: Told | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -52,12 +57,8 @@ class Kept:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-Told = Callable[[WatchResult], Awaitable[None]]
-
-
 class Watches:
     def __init__(self) -> None:
-        self.told: Told | None = None  # the channel, where there is one
         self._kept: dict[str, Kept] = {}
 
     async def run(self, plan: Plan, *, begun: asyncio.Event | None = None) -> WatchResult:
@@ -71,7 +72,10 @@ class Watches:
             watch = Watch(row, start, triggers=plan.triggers, timeout_s=plan.timeout_s, teller=teller)
             fired = await watch.run(stream)
             result = await outcome(plan.tmux, row, stream, watch=watch, fired=fired, describe=plan.describe)
-        await self._announce(result)
+        if plan.told is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TELL_S):
+                    await plan.told(result, fired.exit_code)
         return result
 
     async def start(self, plan: Plan) -> str:
@@ -93,6 +97,10 @@ class Watches:
         finally:
             waiting.cancel()
         return kept.id
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        return tuple(self._kept.values())
 
     def get(self, watch: str) -> Kept:
         if watch not in self._kept:
@@ -139,10 +147,3 @@ class Watches:
             del self._kept[kept.id]
         if len(self._kept) - len(over) >= _MOST_WATCHING:
             raise Refused(f"{_MOST_WATCHING} watches are going on.", "Use cancel-watch to end some.")
-
-    async def _announce(self, result: WatchResult) -> None:
-        if self.told is None:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_TELL_S):
-                await self.told(result)

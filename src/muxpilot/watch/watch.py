@@ -38,6 +38,7 @@ class Fired:
 
     event: str
     detail: str
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Watch:
         self._pause_due = _NEVER
         self._look_due = self._first_look()
         self._looks = 0
+        self._exit_code: int | None = None
         self._hits: dict[int, str] = {}
 
     @property
@@ -160,6 +162,7 @@ class Watch:
         if not self._pane.is_dead:
             self.last_change = now
             self._hit("change", "The pane's program ended")
+        self._exit_code = event.status
         self._hit("exit", _ending(event.status, event.reason))
 
     async def _tick(self, now: float) -> None:
@@ -187,8 +190,8 @@ class Watch:
         if state is None:
             return
         if self._front.has_command_ended():
-            code = exit_code_of_last(self._pane)
-            self._hit("exit", _ending(code, "the shell is back at its prompt"))
+            self._exit_code = exit_code_of_last(self._pane)
+            self._hit("exit", _ending(self._exit_code, "the shell is back at its prompt"))
         if is_at_prompt(state):
             self._hit("shell", f"{state.foreground_cmd} is at its prompt")
         elif state.waiting_for is not None:
@@ -204,9 +207,9 @@ class Watch:
     def _fired(self) -> Fired | None:
         if self._hits:
             first = min(self._hits)
-            return Fired(self._triggers[first].word, self._hits[first])
+            return Fired(self._triggers[first].word, self._hits[first], self._exit_code)
         if self.ended is not None and not self._names & _WITHOUT_PANE:
-            return Fired("exit", _ending(self.ended.status, self.ended.reason))
+            return Fired("exit", _ending(self.ended.status, self.ended.reason), self.ended.status)
         if asyncio.get_running_loop().time() >= self.began + self._timeout_s:
             return Fired("timeout", f"Timed out after {self._timeout_s:g}s")
         return None

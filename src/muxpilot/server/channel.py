@@ -1,0 +1,45 @@
+"""What watches come to, pushed into the client's conversation: Claude Code's channel."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.session import ServerSession
+
+from muxpilot.toolkit.answers import wire
+from muxpilot.watch.outcome import WatchResult
+
+CAPABILITY: dict[str, dict[str, Any]] = {"claude/channel": {}}
+METHOD = "notifications/claude/channel"
+
+
+def channel(session: ServerSession) -> Callable[[WatchResult, int | None], Awaitable[None]]:
+    """How a client is told of a watch that has ended, whether a call waits for it or not."""
+
+    async def push(result: WatchResult, exit_code: int | None) -> None:
+        params: dict[str, Any] = message(result, exit_code)
+        notification = types.Notification[dict[str, Any], str](method=METHOD, params=params)
+        await session.send_notification(cast("types.ServerNotification", notification))
+
+    return push
+
+
+def message(result: WatchResult, exit_code: int | None) -> dict[str, Any]:
+    """What is pushed; each value of `meta` is a text, and what is not known is left out."""
+    state = wire(result.pane_state)
+    code = state["exitCode"] if exit_code is None else exit_code
+    meta = {
+        "paneId": result.pane_id,
+        "event": result.event,
+        "detail": result.detail,
+        "elapsedSecs": f"{result.elapsed:.2f}",
+        "isAlive": "true" if state["isAlive"] else "false",
+    }
+    if code is not None:
+        meta["exitCode"] = str(code)
+    what = f"{result.event} — {result.detail}"
+    if result.event == "exit" and code is not None:
+        what = f"process exited (code {code}). {result.detail}"
+    return {"content": f"tmux pane {result.pane_id}: {what}", "meta": meta}
