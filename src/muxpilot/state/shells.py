@@ -37,9 +37,9 @@ def _applet(argv: Sequence[str]) -> str | None:
 def takes_commands(kind: str, argv: Sequence[str]) -> bool:
     """By how it was started: not with a script, nor with a command to run."""
     words = list(argv[2:] if argv[:1] and basename(argv[0]) in _MANY else argv[1:])
-    while words and words[0][:1] in ("-", "+") and len(words[0]) > 1:
+    while words and words[0][:1] in ("-", "+"):
         word = words.pop(0)
-        if word == "--":
+        if word in ("-", "--"):
             break
         if word.startswith("--"):
             if word.partition("=")[0] in _COMMANDS:
