@@ -7,6 +7,7 @@
     ├── NameTaken             a session of that name is already there
     ├── PaneDead              the pane's program has ended; it takes no input
     ├── Refused               tmux said no, in its own words
+    ├── Denied                the policy of whoever runs muxpilot says no
     ├── NoStream              the pane's output cannot be followed
     └── Unavailable           tmux could not be asked
         ├── NoTmux            no tmux program, or one that is too old
@@ -76,6 +77,17 @@ class PaneDead(MuxpilotError):
 
 class Refused(MuxpilotError):
     code = "refused"
+
+
+class Denied(MuxpilotError):
+    """`key` is the rule of the configuration that denied."""
+
+    code = "denied"
+    hint = "Only who runs muxpilot can change that."
+
+    def __init__(self, what: str, key: str, why: str) -> None:
+        super().__init__(f"{what} is denied by {key}: {why}.")
+        self.key = key
 
 
 class NoStream(MuxpilotError):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.kinds import Kind, Schema, Wrong, kind_of
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.names import camel
 
 REQUIRED = inspect.Parameter.empty
@@ -28,6 +29,7 @@ class Argument:
     kind: Kind
     description: str
     default: Any
+    marks: frozenset[Mark] = frozenset()
 
     @property
     def is_required(self) -> bool:
@@ -55,7 +57,8 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
         words = _TARGET_WORDS[kind.target.noun]
     if words is None:
         raise TypeError(f"the argument {parameter.name} has no description")
-    return Argument(parameter.name, camel(parameter.name), kind, words, parameter.default)
+    marks = frozenset(extra for extra in extras if isinstance(extra, Mark))
+    return Argument(parameter.name, camel(parameter.name), kind, words, parameter.default, marks)
 
 
 def input_schema(arguments: tuple[Argument, ...]) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -15,6 +15,9 @@ from muxpilot.toolkit.kinds import Schema, kind_of
 from muxpilot.toolkit.names import kebab
 
 DEADLINE_S = 30.0
+
+# What a call types, from its checked arguments: text, and keys as `Key`.
+Types = Callable[[Mapping[str, Any]], Sequence[str]]
 
 # Seconds; or, for a call that says itself how long it wants to wait, a function of its checked arguments.
 Deadline = float | Callable[[Mapping[str, Any]], float]
@@ -70,6 +73,7 @@ class Tool:
     run: Callable[..., Awaitable[Any]]
     deadline_s: Deadline
     tells_progress: bool = False  # by itself, so that nobody else does
+    types: Types | None = None
 
     def deadline(self, arguments: Mapping[str, Any]) -> float:
         """How long a call with these arguments may take."""
@@ -107,6 +111,7 @@ def tool(
     name: str | None = None,
     deadline_s: Deadline = DEADLINE_S,
     tells_progress: bool = False,
+    types: Types | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
 
@@ -121,6 +126,7 @@ def tool(
             run=function,
             deadline_s=deadline_s,
             tells_progress=tells_progress,
+            types=types,
         )
 
     return declare

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from muxpilot.errors import BadInput, Refused
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.keys import is_key, parse
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Key
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
 from muxpilot.tools.panes import PaneDone
 
@@ -40,7 +41,22 @@ class BytesSent:
     bytes: int
 
 
-@tool(Effect.TYPE, STARRED, "interactive")
+def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
+    """What send-keys types, as the policy sees it."""
+    keys = arguments["keys"]
+    strokes = [keys] if arguments["literal"] else [Key(name) for name in parse(keys)]
+    return (strokes + ([Key("Enter")] if arguments["enter"] else [])) * arguments["repeat"]
+
+
+def _text_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [arguments["content"], *([Key("Enter")] if arguments["enter"] else [])]
+
+
+def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [_bytes(arguments["hex"]).decode("utf-8", "replace")]
+
+
+@tool(Effect.TYPE, STARRED, "interactive", types=_keys_typed)
 async def send_keys(
     ctx: Context,
     pane_id: PaneId,
@@ -103,7 +119,7 @@ async def _slowly(
             await ctx.tmux.input.press(pane, "Enter")
 
 
-@tool(Effect.TYPE, STARRED, "interactive")
+@tool(Effect.TYPE, STARRED, "interactive", types=_text_typed)
 async def paste_text(
     ctx: Context,
     pane_id: PaneId,
@@ -115,7 +131,7 @@ async def paste_text(
         return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter))
 
 
-@tool(Effect.TYPE, PRIMITIVE, "interactive")
+@tool(Effect.TYPE, PRIMITIVE, "interactive", types=_bytes_typed)
 async def send_hex(
     ctx: Context, pane_id: PaneId, hex: Annotated[str, "Bytes such as: 1b 5b 41"]
 ) -> BytesSent:
@@ -181,7 +197,11 @@ def _one_key_tool(name: str, key: str, words: str) -> Tool:
         return PaneDone(pane_id)
 
     press.__doc__ = words
-    return tool(Effect.TYPE, PRIMITIVE, "special-keys", name=f"send-{name}")(press)
+    strokes = (Key(key),)
+    declare = tool(
+        Effect.TYPE, PRIMITIVE, "special-keys", name=f"send-{name}", types=lambda arguments: strokes
+    )
+    return declare(press)
 
 
 TOOLS = (

@@ -9,6 +9,7 @@ from muxpilot.errors import BadInput
 from muxpilot.tmux import Pane, PaneId, Program, SessionId, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.sessions import Killed
 
@@ -107,7 +108,9 @@ async def split_pane(
         Literal["horizontal", "vertical"], "horizontal: side by side; vertical: one above the other"
     ] = "vertical",
     size: Annotated[int | None, "Percent for the new pane", Between(1, 99)] = None,
-    command: Annotated[str | None, "Program to run instead of the shell; the pane ends with it"] = None,
+    command: Annotated[
+        str | None, "Program to run instead of the shell; the pane ends with it", Mark.SHELL
+    ] = None,
     cwd: Annotated[str | None, "Folder to start in"] = None,
     env: Annotated[dict[str, str] | None, "Variables for it"] = None,
 ) -> PlacedPane:
@@ -187,7 +190,7 @@ async def kill_pane(ctx: Context, pane_id: PaneId) -> Killed:
 async def respawn_pane(
     ctx: Context,
     pane_id: PaneId,
-    command: Annotated[str | None, "Program to run instead of the shell"] = None,
+    command: Annotated[str | None, "Program to run instead of the shell", Mark.SHELL] = None,
     kill: Annotated[bool, "End what runs there first"] = False,  # noqa: FBT002 - an argument by name
 ) -> PaneDone:
     """Run a program in a pane whose own has ended."""

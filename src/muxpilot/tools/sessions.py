@@ -10,6 +10,7 @@ from muxpilot.errors import BadInput, NoServer, NotFound, Refused
 from muxpilot.tmux import Program, Session, SessionId, socket_for_path
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 
@@ -112,7 +113,9 @@ async def _own_session(ctx: Context) -> Session | None:
 async def create_session(
     ctx: Context,
     name: Annotated[str | None, "If taken, that session is returned unchanged"] = None,
-    command: Annotated[str | None, "Program to run instead of the shell; the pane ends with it"] = None,
+    command: Annotated[
+        str | None, "Program to run instead of the shell; the pane ends with it", Mark.SHELL
+    ] = None,
     window_name: Annotated[str | None, "Name of its first window"] = None,
     cwd: Annotated[str | None, "Folder to start in"] = None,
     env: Annotated[dict[str, str] | None, "Variables for its panes"] = None,

@@ -10,6 +10,7 @@ from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import WORKFLOW, Effect, Scope, tool
 from muxpilot.tools.state import PaneState
 from muxpilot.watch.changes import until_quiet
@@ -45,7 +46,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
 @tool(Effect.TYPE, WORKFLOW, "watch", deadline_s=_deadline, tells_progress=True)
 async def start_and_watch(
     ctx: Context,
-    command: Annotated[str, "Typed at a prompt"],
+    command: Annotated[str, "Typed at a prompt", Mark.SHELL],
     pattern: Annotated[str, "RE2 regex of the ready line"],
     pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
     mode: ModeName = "quick",

@@ -8,6 +8,7 @@ from typing import Annotated
 from muxpilot.tmux import Program, SessionId, Window, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.sessions import Killed
 
@@ -88,7 +89,9 @@ async def create_window(
     ctx: Context,
     session_id: SessionId,
     name: Annotated[str | None, "Window name"] = None,
-    command: Annotated[str | None, "Program to run instead of the shell; the pane ends with it"] = None,
+    command: Annotated[
+        str | None, "Program to run instead of the shell; the pane ends with it", Mark.SHELL
+    ] = None,
     cwd: Annotated[str | None, "Folder to start in"] = None,
     env: Annotated[dict[str, str] | None, "Variables for its pane"] = None,
 ) -> CreatedWindow:
