@@ -23,18 +23,23 @@ NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 
 # Something good for each argument that a tool cannot do without; the targets are made by the test.
 GOOD: dict[str, Any] = {
+    "anchor": {"offsetBytes": 0, "matchLen": 1, "buffer": "good"},
     "clientTty": "/dev/pts/none",
     "content": "x",
+    "contextBytes": 10,
     "enabled": True,
+    "from": "good",
     "hex": "61",
     "keys": "x",
     "layout": "tiled",
     "message": "x",
+    "mode": "literal",
     "name": "good",
     "path": "/tmp",
     "query": "x",
     "text": "x",
     "title": "x",
+    "to": "better",
 }
 # … and what some tools want besides.
 MORE: dict[str, dict[str, Any]] = {"resize-pane": {"width": 50}, "rename-session": {"newName": "good"}}

@@ -8,9 +8,11 @@ nothing on a control line when it cannot.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from muxpilot.errors import BadInput, MuxpilotError, NotFound
 from muxpilot.tmux import names
@@ -38,10 +40,29 @@ class Buffers:
             await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
             return path.read_bytes()
 
+    @asynccontextmanager
+    async def opened(self, name: str | None = None) -> AsyncIterator[BinaryIO]:
+        """The content of a buffer, or of the newest, as a private file that has no name any more."""
+        which = _given(name) if name is not None else await self._newest()
+        with self._file() as path:
+            await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
+            file = path.open("rb")
+        with file:
+            yield file
+
+    async def take(self, name: str, file: BinaryIO) -> None:
+        """Set a buffer to what a file holds, however much that is."""
+        names.name("buffer name", name)
+        with self._file() as path:
+            size = await asyncio.to_thread(_copied, file, path)
+            if not size:
+                raise _empty()
+            await self._change("load-buffer", "-b", name, "--", literal(str(path)))
+
     async def set(self, name: str, data: bytes) -> None:
         names.name("buffer name", name)
         if not data:
-            raise BadInput("A buffer cannot be empty.", "Give some content, or delete the buffer.")
+            raise _empty()
         if _fits_a_line(data):
             await self._change("set-buffer", "-b", name, "--", data)
             return
@@ -132,6 +153,16 @@ def _file_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(f"The file {str(path)!r} cannot be used: {error.strerror}.") from None
+
+
+def _copied(file: BinaryIO, path: Path) -> int:
+    with path.open("wb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
+        return copy.tell()
+
+
+def _empty() -> BadInput:
+    return BadInput("A buffer cannot be empty.", "Give some content, or delete the buffer.")
 
 
 def _fits_a_line(data: bytes) -> bool:

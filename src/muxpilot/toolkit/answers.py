@@ -45,6 +45,8 @@ def wire(value: Any) -> Any:
         return _text(value)
     if isinstance(value, list | tuple):
         return [wire(item) for item in value]
+    if isinstance(value, dict):
+        return {_text(key): wire(item) for key, item in value.items()}
     return {
         name: wire(item)
         for attribute, name, default in _plan(value.__class__)
@@ -78,6 +80,8 @@ def _schema(annotation: Any) -> Schema:
         return _object(annotation)
     if origin in (list, tuple):
         return {"type": "array", "items": _schema(args[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(args[1])}
     if origin in (Union, types.UnionType):
         inner = [_schema(arg) for arg in args]
         if all(set(schema) == {"type"} for schema in inner):

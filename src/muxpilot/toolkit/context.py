@@ -9,6 +9,7 @@ from typing import Any
 
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
+from muxpilot.shells.registry import Shells
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.watch.registry import Told, Watches
 
@@ -35,5 +36,8 @@ class Context:
     servers: Servers
     journals: Journals
     exclusive: Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
+    shells: Shells
     caller: Caller = field(default_factory=Caller)
     watches: Watches = field(default_factory=Watches)
+    # The folders of security.allowed_buffer_paths; without any, buffer files live in a private one.
+    buffer_paths: tuple[str, ...] | None = None

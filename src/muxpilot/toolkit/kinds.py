@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.toolkit.names import camel
 
 Schema = dict[str, Any]
 TARGETS = (SessionId, WindowId, PaneId)
@@ -47,7 +48,9 @@ def kind_of(annotation: Any) -> Kind:
     if origin is list:
         return _list_of(kind_of(args[0]))
     if origin is dict:
-        return _KINDS[dict]
+        return _mapping_of(kind_of(args[1]))
+    if is_dataclass(annotation):
+        return _object_of(annotation)
     if annotation in TARGETS:
         return Kind({"type": "string"}, _target(annotation), annotation)
     return _KINDS[annotation]
@@ -90,21 +93,11 @@ def _truth(value: Any) -> bool:
     return value
 
 
-def _texts(value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise Wrong(f"an object with string values, not {_name(value)}")
-    try:
-        return {_text(key): _text(item) for key, item in value.items()}
-    except Wrong as wrong:
-        raise Wrong(f"an object with string values: each {wrong}") from None
-
-
 _KINDS: dict[Any, Kind] = {
     str: Kind({"type": "string"}, _text),
     int: Kind({"type": "integer"}, _whole),
     float: Kind({"type": "number"}, _number),
     bool: Kind({"type": "boolean"}, _truth),
-    dict: Kind({"type": "object", "additionalProperties": {"type": "string"}}, _texts),
 }
 
 
@@ -147,6 +140,50 @@ def _list_of(item: Kind) -> Kind:
             raise Wrong(f"a list, each {wrong}") from None
 
     return Kind({"type": "array", "items": item.schema}, check, item.target)
+
+
+def _mapping_of(item: Kind) -> Kind:
+    words = f"an object with {item.schema['type']} values"
+
+    def check(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise Wrong(f"{words}, not {_name(value)}")
+        try:
+            return {_text(key): item.check(entry) for key, entry in value.items()}
+        except Wrong as wrong:
+            raise Wrong(f"{words}: each {wrong}") from None
+
+    return Kind({"type": "object", "additionalProperties": item.schema}, check)
+
+
+def _object_of(shape: Any) -> Kind:
+    """An object with fixed fields becomes the dataclass that declares them; both spellings are taken."""
+    hints = get_type_hints(shape, include_extras=True)
+    kinds = {row.name: kind_of(hints[row.name]) for row in fields(shape)}
+    required = [row.name for row in fields(shape) if row.default is MISSING]
+    words = f"an object with {', '.join(map(camel, kinds))}"
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise Wrong(f"{words}, not {_name(value)}")
+        names = {spelling: name for name in kinds for spelling in (camel(name), name)}
+        if any(key not in names for key in value):
+            raise Wrong(f"{words} and no other fields")
+        given = {names[key]: entry for key, entry in value.items() if entry is not None}
+        if any(name not in given for name in required):
+            raise Wrong(f"{words}; it lacks {next(camel(name) for name in required if name not in given)}")
+        try:
+            return shape(**{name: kinds[name].check(entry) for name, entry in given.items()})
+        except Wrong as wrong:
+            raise Wrong(f"{words}: each {wrong}") from None
+
+    schema = {
+        "type": "object",
+        "properties": {camel(name): kind.schema for name, kind in kinds.items()},
+        "required": [camel(name) for name in required],
+        "additionalProperties": False,
+    }
+    return Kind(schema, check)
 
 
 def _either(kinds: list[Kind]) -> Kind:

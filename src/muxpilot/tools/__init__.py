@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muxpilot.toolkit.spec import Tool
-from muxpilot.tools import clients, info, input, panes, reading, sessions, state, watching, windows
+from muxpilot.tools import buffers, clients, commands, info, input, panes, reading, sessions, state, watching, windows
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
@@ -11,8 +11,10 @@ TOOLS: tuple[Tool, ...] = (
     *panes.TOOLS,
     *clients.TOOLS,
     *reading.TOOLS,
+    *commands.TOOLS,
     *state.TOOLS,
     *watching.TOOLS,
     *input.TOOLS,
+    *buffers.TOOLS,
     *info.TOOLS,
 )
