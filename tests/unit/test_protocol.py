@@ -111,6 +111,50 @@ def test_a_forged_end_answers_nobody_else() -> None:
     ]
 
 
+def trusted(*pieces: bytes, commands: int = 1, mark: bytes = b"") -> list[Event]:
+    """Two such requests are under way, so that a forged end would answer the second."""
+    parser = Parser()
+    parser.expect_trusted(commands, mark=mark)
+    parser.expect_trusted()
+    return [event for piece in pieces for event in parser.feed(piece)]
+
+
+def test_a_trusted_request_is_answered_by_its_own_blocks() -> None:
+    answer = block(b"7 1 1") + b"%window-add @3\n" + block(b"7 2 0", b"a hook's") + block(b"7 3 1", b"x")
+    told = [Notice("window-add", "@3"), Foreign(b"7 2 0", ok(b"a hook's"))]
+    assert trusted(answer, commands=2) == [*told, Reply((ok(), ok(b"x")))]
+    assert trusted(answer) == [Reply((ok(),)), *told, Reply((ok(b"x"),))]
+
+
+def test_a_trusted_request_ends_with_its_first_failure() -> None:
+    failed = Block(ok=False, lines=(b"can't find pane: %9",))
+    answer = block(b"7 1 1") + block(b"7 2 1", *failed.lines, end=b"%error") + block(b"7 3 1")
+    assert trusted(answer, commands=3) == [Reply((ok(), failed)), Reply((ok(),))]
+
+
+@given(st.lists(st.sampled_from(FORGERIES), max_size=8), st.lists(st.sampled_from(FORGERIES), max_size=8))
+def test_a_forged_end_inside_of_a_marked_record_is_body(first: list[bytes], second: list[bytes]) -> None:
+    """A path may hold line feeds, and whoever made it may have guessed the stamp."""
+    records = [GUARD + b"\n".join([b"/tmp", *lines, b""]) + GUARD for lines in (first, second)]
+    lines = b"\n".join(records).split(b"\n")
+    answer = block(STAMP, *lines) + block(b"7 1 1", b"the second's")
+    assert trusted(answer, mark=GUARD) == [Reply((ok(*lines),)), Reply((ok(b"the second's"),))]
+
+
+def test_a_marked_request_may_print_nothing_or_fail() -> None:
+    failed = Block(ok=False, lines=(b"can't find window: @9",))
+    assert trusted(block(STAMP), mark=GUARD) == [Reply((ok(),))]
+    assert trusted(block(STAMP, *failed.lines, end=b"%error"), mark=GUARD) == [Reply((failed,))]
+
+
+def test_trusted_answers_are_the_same_wherever_they_are_split() -> None:
+    lines = (GUARD + b"a", b"%end " + STAMP, b"b" + GUARD)
+    answer = block(STAMP, *lines) + b"%exit\n" + block(b"7 1 1")
+    for cut in range(len(answer) + 1):
+        events = trusted(answer[:cut], answer[cut:], mark=GUARD)
+        assert events == [Reply((ok(*lines),)), Notice("exit", ""), Reply((ok(),))], cut
+
+
 def test_every_command_of_a_request_has_its_block() -> None:
     answer = block(b"7 1 1", b"a") + block(b"7 2 1") + block(b"7 3 1", b"c", b"d")
     assert parsed(answer + guard()) == [Reply((ok(b"a"), ok(), ok(b"c", b"d")))]

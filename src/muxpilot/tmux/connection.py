@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from muxpilot.errors import ConnectionLost, NoServer, NotAnswering
-from muxpilot.tmux import formats, oneshot, version
+from muxpilot.errors import ConnectionLost, NoServer
+from muxpilot.tmux import formats, oneshot, trust, version
 from muxpilot.tmux.control import ControlClient, Listener
+from muxpilot.tmux.deadlines import Deadline
 from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.failures import failure, server_is_gone
 from muxpilot.tmux.hub import Hub, is_lonely, step_back
@@ -40,25 +41,6 @@ class _Live:
     server_pid: int = 0
     version: version.Version = version.OLDEST
     version_text: str = ""
-
-
-class Deadline:
-    """asyncio's own, with our words; every call has one, so it is no generator."""
-
-    __slots__ = ("_limit_s", "_timeout")
-
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
-        self._timeout = asyncio.timeout(limit_s)
-
-    async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
-
-    async def __aexit__(self, *exc: Any) -> None:
-        try:
-            await self._timeout.__aexit__(*exc)
-        except TimeoutError:
-            raise NotAnswering(f"tmux did not answer within {self._limit_s:g} s.") from None
 
 
 class Connection:
@@ -94,24 +76,41 @@ class Connection:
         self._listeners.append(listener)
 
     async def run(
-        self, *commands: Command, timeout_s: float | None = None, repeatable: bool = False
+        self,
+        *commands: Command,
+        timeout_s: float | None = None,
+        repeatable: bool = False,
+        mark: bytes = b"",
     ) -> Reply:
         """Run commands on a server that is there; the first that fails ends the line and is raised."""
-        async with self.deadline(timeout_s):
+        limit_s = self.timeout_s if timeout_s is None else timeout_s
+        live = self._live
+        if live is None or self._tending is not None or self._is_closed:
+            return await self._run_later(commands, limit_s, repeatable=repeatable)
+        try:
+            return _checked(await live.control.request(*commands, timeout_s=limit_s, mark=mark))
+        except ConnectionLost:
+            if not repeatable:
+                raise
+        return await self._run_later(commands, limit_s, repeatable=False)
+
+    async def _run_later(self, commands: tuple[Command, ...], limit_s: float, *, repeatable: bool) -> Reply:
+        """The same, where the connection has to be made first, or may be about to end."""
+        async with self.deadline(limit_s):
             try:
-                reply = await self._through_client(commands)
+                return _checked(await self._through_client(commands))
             except ConnectionLost:
                 if not repeatable:
                     raise
-                reply = await self._through_client(commands)
-        return _checked(reply)
+                return _checked(await self._through_client(commands))
 
     async def records(
         self, table: formats.Fields, into: Callable[..., Result], *command: str
     ) -> list[Result]:
         """What a listing command prints, as records."""
         is_escaped = self._live is None or self._live.version >= version.CONTROLS_ARE_ESCAPED
-        reply = await self.run((*command, "-F", formats.template(table, counted=is_escaped)), repeatable=True)
+        template = formats.template(table, counted=is_escaped)
+        reply = await self.run((*command, "-F", template), repeatable=True, mark=formats.mark_of(template))
         return formats.parse(table, reply.blocks[0].lines, into)
 
     async def run_first(self, *commands: Command, timeout_s: float | None = None) -> Reply:
@@ -261,6 +260,10 @@ class Connection:
         live.version, live.version_text = version.require(words), words
         # The options once more: a person's hook on new sessions comes after what was set with the hub.
         await live.control.request(("refresh-client", "-B", _DEATHS), *live.hub.options())
+        aliases = await live.control.request(("show-options", "-s", "-v", "command-alias"))
+        live.control.is_trusting = trust.is_everything_itself(
+            line.decode("utf-8", "replace") for line in aliases.blocks[0].lines
+        )
         await step_back(live.control)
 
     def _told(self, event: Notice | Output) -> None:

@@ -1,7 +1,7 @@
 """Field tables: what is asked of tmux, and how its answer becomes a record.
 
-No name, title or path can forge or shift a field, whatever it holds: every record begins with a mark, a
-random word that is new in each question, and each free text ends at the next mark. Ids and numbers
+No name, title or path can forge or shift a field, whatever it holds: every record begins and ends with a
+mark, a random word that is new in each question, and each free text ends at the next mark. Ids and numbers
 cannot hold a blank and end at one.
 
 From 3.4 on tmux prints control characters as escapes. There a free text has its length before it,
@@ -31,7 +31,7 @@ _ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # what vis(3) writes
 
 
 class _Group(NamedTuple):
-    """Fields up to the next mark: any number of words, then a free text; the last group has none."""
+    """Fields up to the next mark: any number of words, then a free text if there is one."""
 
     names: tuple[str, ...]
     converts: tuple[Callable[[str], Any], ...]
@@ -51,7 +51,14 @@ class Fields(dict[str, Field]):
                 words = {}
             else:
                 words[name] = convert
-        return (*groups, _Group(tuple(words), tuple(words.values()), None))
+        if words:
+            groups.append(_Group(tuple(words), tuple(words.values()), None))
+        return (*groups, _Group((), (), None))
+
+    @cached_property
+    def templates(self) -> tuple[str, str]:
+        """Plain and counted, with a NUL where the mark goes."""
+        return _joined(self, counted=False), _joined(self, counted=True)
 
 
 def fields(**table: Field) -> Fields:
@@ -66,13 +73,24 @@ def maybe_int(text: str) -> int | None:
     return int(text) if text else None
 
 
+def _joined(table: Fields, *, counted: bool) -> str:
+    parts = [
+        f"{f'#{{n:{name}}}:' if counted else ''}#{{{name}}}\0" if convert is str else f"#{{{name}}} "
+        for name, convert in table.values()
+    ]
+    text = "\0" + "".join(parts)
+    return text if text.endswith("\0") else text + "\0"
+
+
 def template(table: Fields, *, counted: bool = True) -> str:
     """The tmux format that prints one record of this table; it is different each time."""
     mark = (_COUNTED if counted else _PLAIN) + secrets.token_hex(_MARK_BYTES // 2)[1:]
-    return mark + "".join(
-        f"{f'#{{n:{name}}}:' if counted else ''}#{{{name}}}{mark}" if convert is str else f"#{{{name}}} "
-        for name, convert in table.values()
-    )
+    return table.templates[counted].replace("\0", mark)
+
+
+def mark_of(template: str) -> bytes:
+    """What every record begins and ends with."""
+    return template[:_MARK_BYTES].encode()
 
 
 def parse(table: Fields, lines: Iterable[bytes], into: Callable[..., Record]) -> list[Record]:

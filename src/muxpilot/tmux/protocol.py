@@ -13,6 +13,11 @@ closes the first block is the true one, because no program's text can come after
 first command of a request may print text that somebody else can influence; what the later ones print
 is ours. A command that fails drops the rest of its line, but not the guard, which stands on another.
 
+A guard costs tmux a command of its own. A request that can print nothing of anybody else's does without:
+it is `trusted`, and ends with as many blocks as it has commands, or with the first that failed. So does one
+whose body shows by itself where it ends: every record that it prints begins and ends with its `mark`, a
+secret too, and a closing line inside of a record is body.
+
 Outside of requests, blocks whose flags have bit 0 clear are not ours (hooks, the attach itself).
 """
 
@@ -78,68 +83,91 @@ Event = Reply | Foreign | Output | Notice
 
 
 @dataclass(slots=True)
+class _Request:
+    """What was sent and is not answered yet: it has a guard, or a number of blocks that may be believed."""
+
+    guard: bytes | None
+    commands: int
+    mark: bytes
+    blocks: list[Block] = field(default_factory=list)
+
+    def is_closed_by(self, line: bytes, body: list[bytes]) -> bool:
+        if not self.mark or not body:
+            return True
+        if line.startswith(b"%end"):
+            return body[-1].endswith(self.mark)
+        return not body[0].startswith(self.mark)
+
+    def is_answered_with(self, block: Block) -> bool:
+        self.blocks.append(block)
+        return not block.ok or len(self.blocks) == self.commands
+
+
+@dataclass(slots=True)
 class _Open:
-    """A block that has begun; while it is a request's, lines are kept until the guard."""
+    """A block that has begun; while it is a guarded request's, lines are kept until the guard."""
 
     stamp: bytes
-    guard: bytes | None
+    request: _Request | None
     lines: list[bytes] = field(default_factory=list)
     is_guarded: bool = False
 
 
 class Parser:
-    """Feed it what the socket gave; tell it the guard of every request that is sent."""
+    """Feed it what the socket gave; tell it of every request that is sent."""
 
     def __init__(self) -> None:
-        self._partial = bytearray()
-        self._guards: deque[bytes] = deque()
+        self._partial = b""
+        self._requests: deque[_Request] = deque()
         self._open: _Open | None = None
 
     def expect(self, guard: bytes) -> None:
-        self._guards.append(guard)
+        self._requests.append(_Request(guard, 1, b""))
+
+    def expect_trusted(self, commands: int = 1, *, mark: bytes = b"") -> None:
+        self._requests.append(_Request(None, commands, mark))
 
     def feed(self, data: bytes) -> list[Event]:
-        cut = data.rfind(b"\n")
-        if cut < 0:
-            self._partial += data
-            return []
-        self._partial += data[:cut]
-        lines = bytes(self._partial).split(b"\n")
-        self._partial = bytearray(data[cut + 1 :])
+        *lines, self._partial = (self._partial + data).split(b"\n")
         events: list[Event] = []
         position = 0
         while position < len(lines):
             block = self._open
-            if block is not None and block.guard is not None and not block.is_guarded:
-                position = _gather(block, block.guard, lines, position)
-            else:
-                self._line(block, lines[position], events)
-                position += 1
+            if block is None:
+                self._outside(lines[position], events)
+            elif block.request is None or block.request.guard is None:
+                self._inside(block, lines[position], events)
+            elif not block.is_guarded:
+                position = _gather(block, block.request.guard, lines, position)
+                continue
+            else:  # the guard's own %end
+                self._open = None
+                self._requests.popleft()
+                events.extend(_settle(block))
+            position += 1
         return events
-
-    def _line(self, block: _Open | None, line: bytes, events: list[Event]) -> None:
-        if block is None:
-            self._outside(line, events)
-        elif block.guard is None:
-            self._inside_foreign(block, line, events)
-        else:  # the guard's own %end
-            self._open = None
-            events.extend(_settle(block))
 
     def _outside(self, line: bytes, events: list[Event]) -> None:
         if line.startswith(b"%begin "):
             stamp = line[7:]
-            ours = bool(self._guards) and _is_ours(stamp)
-            self._open = _Open(stamp, self._guards.popleft() if ours else None)
+            ours = bool(self._requests) and _is_ours(stamp)
+            self._open = _Open(stamp, self._requests[0] if ours else None)
         else:
             events.append(_tell(line))
 
-    def _inside_foreign(self, block: _Open, line: bytes, events: list[Event]) -> None:
-        if line in (b"%end " + block.stamp, b"%error " + block.stamp):
-            self._open = None
-            events.append(Foreign(block.stamp, Block(line.startswith(b"%end"), tuple(block.lines))))
-        else:
+    def _inside(self, block: _Open, line: bytes, events: list[Event]) -> None:
+        request = block.request
+        is_closing = line.startswith(b"%e") and line in (b"%end " + block.stamp, b"%error " + block.stamp)
+        if not is_closing or not (request is None or request.is_closed_by(line, block.lines)):
             block.lines.append(line)
+            return
+        self._open = None
+        closed = Block(line.startswith(b"%end"), tuple(block.lines))
+        if request is None:
+            events.append(Foreign(block.stamp, closed))
+        elif request.is_answered_with(closed):
+            self._requests.popleft()
+            events.append(Reply(tuple(request.blocks)))
 
 
 def _is_ours(stamp: bytes) -> bool:
