@@ -135,8 +135,8 @@ PROGRAMS = [
     Case("cat | grep in bash", f"exec {BASH}", "line", "cat", typed="cat | grep x"),
     Case("grep in a script's loop", "exec bash -c 'while grep x; do :; done'", "line", "grep"),
     Case("vim", "exec vim -u NONE -i NONE", "key", "vim"),
-    Case("less", "exec less /etc/services", "key", "less"),
-    Case("more", "exec more /etc/services", "key", "more"),
+    Case("less", "exec less {folder}/long", "key", "less"),
+    Case("more", "exec more {folder}/long", "key", "more"),
     Case("top", "exec top", "key", "top"),
     Case("sqlite3", "exec sqlite3", "key", "sqlite3"),
     Case("gdb", "exec gdb -q -nx", "key", "gdb"),
@@ -152,7 +152,7 @@ WORK = [
     Case("sleep in bash", f"exec {BASH}", "no", "sleep", typed="echo rea''dy; sleep 600"),
     Case("bash -c sleep", "exec bash -c 'echo ready; sleep 600; :'", "no", "bash"),
     Case("a busy shell", "exec sh -c 'echo ready; while :; do :; done'", "no", "sh"),
-    Case("tail -f", "echo ready; exec tail -f /etc/services", "no", "tail", hidden="unknown"),
+    Case("tail -f", "echo ready; exec tail -f {folder}/long", "no", "tail", hidden="unknown"),
     Case("sleep | cat", "echo ready; sleep 600 | cat", "no", "sh"),
     Case("read of a FIFO", "mkfifo {folder}/fifo; echo ready; exec cat {folder}/fifo", "no", "cat"),
     Case("wait", "exec bash -c 'sleep 600 & echo ready; wait'", "no", "bash"),
@@ -188,9 +188,17 @@ PYTHON_WORK = [
     python("a child that sleeps", "ready(); subprocess.run(['sleep', '600'])", "no"),
 ]
 
+SSHD = "/usr/sbin/sshd"
+SSH = (
+    f"exec ssh -F /dev/null -o 'ProxyCommand={SSHD} -i -f /dev/null -h {{folder}}/key -o UsePAM=no' "
+    "-o PubkeyAuthentication=no -o UserKnownHostsFile=/dev/null"
+)
+
 # Programs of somebody else, as an ordinary user sees them; {folder}/root holds copies that run as root.
 FOREIGN = [
     Case("su", "exec su", "password", "su"),
+    Case("ssh asks for a password", f"{SSH} -o StrictHostKeyChecking=no nobody@host", "password", "ssh"),
+    Case("ssh asks about a key", f"{SSH} -o StrictHostKeyChecking=ask nobody@host", "line", "ssh"),
     Case("root's sleep", "echo ready; exec {folder}/root/sleep 600", "unknown", "sleep"),
     Case("root's cat", "echo ready; exec {folder}/root/cat", "unknown", "cat"),
     Case("root's cat without echo", "stty -echo; exec {folder}/root/cat", "password", "cat"),

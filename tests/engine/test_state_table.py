@@ -16,7 +16,7 @@ import pytest
 from muxpilot.state import State, look
 from muxpilot.state.proc import Kernel
 from tests.conftest import LIMIT_S, end_server
-from tests.engine.state_programs import CASES, FOREIGN, PYTHON, Case
+from tests.engine.state_programs import CASES, FOREIGN, PYTHON, SSHD, Case
 
 NOBODY = 65534
 ROOTS = ("sleep", "cat", "bash")
@@ -41,9 +41,12 @@ class Stage:
         self.folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
         self.socket = str(self.folder / "s")
         self._typed: set[str] = set()
+        (self.folder / "long").write_text("line\n" * 500)
         self._copies()
         if user is not None:
             os.chown(self.folder, user, user)
+            if shutil.which("ssh-keygen"):
+                self.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{self.folder}/key")
         self.rows: dict[str, list[str]] = {}
         self.tmux("new-session", "-d", "-x", "150", "-y", "40", "sleep 600")
         for case in cases:
@@ -151,7 +154,7 @@ ALL = {"me": CASES, "another user": [*CASES, *FOREIGN]}
 
 
 def missing(case: Case) -> str | None:
-    program = case.program
+    program = SSHD if SSHD in case.command else case.program
     return None if "{" in program or shutil.which(program) else program
 
 

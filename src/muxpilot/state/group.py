@@ -12,6 +12,7 @@ from muxpilot.state.shells import family, takes_commands
 
 _MOST_PROCESSES = 4096
 _MOST_ASKED = 256
+_FEW = 16
 _MOST_THREADS = 128
 
 
@@ -50,10 +51,12 @@ def _all(kernel: Kernel) -> Iterator[Stat]:
 
 
 def programs(kernel: Kernel, group: list[Stat], tty: Terminal) -> list[Program]:
-    return [_program(kernel, stat, tty) for stat in group[:_MOST_ASKED]]
+    """All threads are asked of the first few only: a group of hundreds is a build, not a dialogue."""
+    few = {stat.pid for stat in group[:_FEW]}
+    return [_program(kernel, stat, tty, all_threads=stat.pid in few) for stat in group[:_MOST_ASKED]]
 
 
-def _program(kernel: Kernel, stat: Stat, tty: Terminal) -> Program:
+def _program(kernel: Kernel, stat: Stat, tty: Terminal, *, all_threads: bool) -> Program:
     argv, exe = _argv(kernel, stat.pid), _exe(kernel, stat.pid)
     is_idle = stat.is_gone or stat.is_stopped
     return Program(
@@ -62,7 +65,7 @@ def _program(kernel: Kernel, stat: Stat, tty: Terminal) -> Program:
         stat.state,
         stat.pid == stat.group,
         _shell(kernel, stat, [exe] if exe else [stat.name, _name(stat, argv)], argv, tty),
-        Blocked(Wait.ELSEWHERE) if is_idle else _most(kernel, stat, tty),
+        Blocked(Wait.ELSEWHERE) if is_idle else _most(kernel, stat, tty, all_threads=all_threads),
     )
 
 
@@ -102,10 +105,10 @@ def _is_fork(kernel: Kernel, stat: Stat) -> bool:
     return parent is not None and stat.image > 1 and parent.image == stat.image
 
 
-def _most(kernel: Kernel, stat: Stat, tty: Terminal) -> Blocked:
+def _most(kernel: Kernel, stat: Stat, tty: Terminal, *, all_threads: bool) -> Blocked:
     """The first thread is nearly always the one; others are asked only while nothing is found."""
     best = blocked(kernel, stat.pid, stat.pid, tty)
-    if best.wait >= Wait.POLLS or stat.threads < 2:
+    if best.wait >= Wait.POLLS or stat.threads < 2 or not all_threads:
         return best
     try:
         threads = kernel.threads(stat.pid)[:_MOST_THREADS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,11 +31,11 @@ class PaneState:
     note: str | None = None
 
     @classmethod
-    def of(cls, row: Pane) -> PaneState:
-        """A pane as it is at this moment."""
+    async def of(cls, row: Pane) -> PaneState:
+        """A pane as it is at this moment; looked at beside the event loop, for a big group takes a while."""
         if row.is_dead:
             return cls._of(row, None, is_waiting=False)
-        state = look(row.pid, row.tty)
+        state = await asyncio.to_thread(look, row.pid, row.tty)
         return cls._of(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
 
     @classmethod
@@ -63,7 +64,7 @@ def _note(state: State) -> str | None:
 @tool(Effect.READ, STARRED, "list")
 async def pane_state(ctx: Context, pane_id: PaneId) -> PaneState:
     """Tell what runs in a pane, and whether it waits for input (null: not known)."""
-    return PaneState.of(await ctx.tmux.panes.get(pane_id))
+    return await PaneState.of(await ctx.tmux.panes.get(pane_id))
 
 
 TOOLS = (pane_state,)
