@@ -9,15 +9,16 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from muxpilot.errors import MuxpilotError, NotAnswering
 from muxpilot.heartbeat import heartbeat
 from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
+from muxpilot.shells.registry import Shells
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
@@ -48,23 +49,56 @@ class Record:
     """What became of a call."""
 
     name: str
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    uri: str | None = None
     request: Request | None = None
     outcome: str = "ok"
+    answer: Answer | None = None
+    is_secret: bool = False
     seconds: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
 
-# The seats of policy and audit: a verdict raises what denies the call.
-Verdict = Callable[[Request], None]
-Recorder = Callable[[Record], None]
+class Judge(Protocol):
+    """The seat of the policy: what denies a call is raised."""
+
+    def closes(self, name: str) -> bool:
+        """Whether a tool is closed to everybody, so that it is not even listed."""
+
+    def gate(self, tool: Tool, tmux: Tmux) -> None:
+        """Before anything is asked of that server."""
+
+    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Before anything is done; targets are ids by now."""
 
 
-def allow(request: Request) -> None:
-    """Everything that is offered is allowed."""
+class Recorder(Protocol):
+    """The seat of the audit."""
+
+    async def look(self, record: Record) -> None:
+        """Before the call: some things can only be seen then."""
+
+    def write(self, record: Record) -> None:
+        """After it, whatever became of it."""
 
 
-def forget(record: Record) -> None:
-    log.debug("%s: %s in %.1f ms", record.name, record.outcome, record.seconds * 1000)
+class Everything:
+    """A policy that allows all, and an audit that keeps nothing."""
+
+    def closes(self, name: str) -> bool:
+        return False
+
+    def gate(self, tool: Tool, tmux: Tmux) -> None:
+        pass
+
+    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        pass
+
+    async def look(self, record: Record) -> None:
+        pass
+
+    def write(self, record: Record) -> None:
+        log.debug("%s: %s in %.1f ms", record.name, record.outcome, record.seconds * 1000)
 
 
 class Dispatch:
@@ -75,48 +109,57 @@ class Dispatch:
         servers: Servers,
         *,
         also: frozenset[str] = frozenset(),
-        verdict: Verdict = allow,
-        recorder: Recorder = forget,
+        judge: Judge | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self.offered = {tool.name: tool for tool in tools if scope in tool.scopes or tool.name in also}
+        self._judge = judge or Everything()
+        self._recorder = recorder or Everything()
+        self._in_scope = {tool.name: tool for tool in tools if scope in tool.scopes or tool.name in also}
+        self.offered = {name: tool for name, tool in self._in_scope.items() if not self._judge.closes(name)}
         self._servers = servers
-        self._verdict = verdict
-        self._recorder = recorder
         self._journals = Journals()
         self.watches = Watches()
+        self.shells = Shells(self._exclusive)
         self._locks: _Locks = {}
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """An answer for everything that a caller can mend; only a name that is not offered is raised."""
-        return await self._recorded(name, self.offered.get(name), raw, caller or Caller())
+        return await self._recorded(Record(name, raw), self._in_scope.get(name), caller or Caller())
 
-    async def read(self, name: str, raw: Mapping[str, Any]) -> Answer:
+    async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
         """The same for a resource, whose tool need not be offered to anybody."""
-        return await self._recorded(name, self._tools[name], raw, Caller())
+        return await self._recorded(Record(name, raw, uri), self._tools[name], Caller())
 
-    async def _recorded(self, name: str, tool: Tool | None, raw: Mapping[str, Any], caller: Caller) -> Answer:
-        record = Record(name)
+    async def permit(self, name: str, raw: Mapping[str, Any]) -> None:
+        """Raise what would deny a read, and do nothing."""
+        tool = self._tools[name]
+        await self._allowed(tool, checked(tool.arguments, raw))
+
+    def is_readable(self, name: str) -> bool:
+        return not self._judge.closes(name)
+
+    async def _recorded(self, record: Record, tool: Tool | None, caller: Caller) -> Answer:
         try:
-            return await self._answer(record, tool, raw, caller)
+            record.answer = await self._answer(record, tool, caller)
+            return record.answer
         finally:
             record.seconds = time.monotonic() - record.started
-            self._recorder(record)
+            self._recorder.write(record)
 
     async def close(self) -> None:
         await self.watches.close()
+        await self.shells.close()
         await self._journals.close()
         await self._servers.close()
 
-    async def _answer(
-        self, record: Record, tool: Tool | None, raw: Mapping[str, Any], caller: Caller
-    ) -> Answer:
+    async def _answer(self, record: Record, tool: Tool | None, caller: Caller) -> Answer:
         if tool is None:
             record.outcome = "unknown"
             raise UnknownTool(record.name)
         deadline_s = DEADLINE_S
         try:
-            arguments = checked(tool.arguments, raw)
+            arguments = checked(tool.arguments, record.raw)
             deadline_s = tool.deadline(arguments)
             quiet = tool.tells_progress
             with nullcontext() if quiet else heartbeat(tool.name, caller, deadline_s):
@@ -134,11 +177,18 @@ class Dispatch:
             return _incident(record)
 
     async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
-        tmux = self._servers.get(arguments.pop("socket"))
-        record.request = request = Request(tool, tmux, await _aimed(tool, tmux, arguments))
-        self._verdict(request)
-        context = Context(tmux, self._servers, self._journals, self._exclusive, caller, self.watches)
+        record.request = request = await self._allowed(tool, arguments)
+        tmux = request.tmux
+        await self._recorder.look(record)
+        context = Context(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches)
         return shaped(await tool.run(context, **request.arguments))
+
+    async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
+        tmux = self._servers.get(arguments.pop("socket"))
+        self._judge.gate(tool, tmux)
+        aimed = await _aimed(tool, tmux, arguments)
+        await self._judge.judge(tool, tmux, aimed)
+        return Request(tool, tmux, aimed)
 
     @asynccontextmanager
     async def _exclusive(self, tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:

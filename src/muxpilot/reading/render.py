@@ -56,8 +56,11 @@ def rendered(data: bytes, *, before: str = "", height: int = 50, is_alternate: b
 class Page:
     """Rows of cells, a cursor, and where the screen's first row is."""
 
-    def __init__(self, height: int, before: str = "", *, is_alternate: bool = False) -> None:
+    def __init__(
+        self, height: int, before: str = "", *, is_alternate: bool = False, keeps_tabs: bool = False
+    ) -> None:
         self.is_alternate = is_alternate
+        self._keeps_tabs = keeps_tabs
         self._height = height
         self._margin: int | None = None
         self._rows: list[list[str]] = [_cells(before)]
@@ -68,6 +71,25 @@ class Page:
 
     def lines(self) -> list[str]:
         return ["".join(row) for row in self._rows]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is text that goes on at its end, and nothing else has to be remembered."""
+        at_end = self._row == len(self._rows) - 1 and self._column == len(self._rows[-1])
+        is_below = self._page <= len(self._rows) - self._height or self._page == 0
+        return at_end and is_below and self._margin is None and not self.is_alternate
+
+    def take_settled(self) -> list[str]:
+        """The rows that have left the screen: no cursor reaches them again."""
+        count = min(len(self._rows) - self._height, self._row) if self._margin is None else 0
+        if count <= 0:
+            return []
+        settled = ["".join(row) for row in self._rows[:count]]
+        del self._rows[:count]
+        self._row -= count
+        self._page = max(0, self._page - count)
+        self._saved = (max(0, self._saved[0] - count), self._saved[1])
+        return settled
 
     def write(self, text: str) -> None:
         for token in _TOKEN.finditer(text):
@@ -111,7 +133,15 @@ class Page:
         elif char == "\b":
             self._column = max(0, self._column - 1)
         elif char == "\t":
-            self._column += _TAB - self._column % _TAB
+            self._tab()
+
+    def _tab(self) -> None:
+        """A tab that is kept stands in the first of the columns that it skips."""
+        row, width = self._rows[self._row], _TAB - self._column % _TAB
+        if self._keeps_tabs and self._column >= len(row):
+            row.extend(" " * (self._column - len(row)))
+            row.extend(["\t", *[""] * (width - 1)])
+        self._column += width
 
     def _escape(self, final: str) -> None:
         if final == "7":

@@ -12,6 +12,7 @@ from muxpilot.tmux.formats import fields
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.launch import Launch
 from muxpilot.tmux.quote import literal
+from muxpilot.tmux.startups import Startup, Startups
 from muxpilot.tmux.streams.registry import Streams
 
 
@@ -62,16 +63,17 @@ BIRTH = fields(
 
 
 class Births:
-    def __init__(self, connection: Connection, streams: Streams) -> None:
+    def __init__(self, connection: Connection, streams: Streams, startups: Startups) -> None:
         self._connection = connection
         self._streams = streams
+        self._startups = startups
 
     async def bear(
         self, *command: str, program: Program, may_start_server: bool = False, name_window: bool = False
     ) -> Birth:
         """Run a command that makes a pane. Its program starts once its output is being read."""
         flags = (*program.flags(), "-P", "-F", formats.template(BIRTH))
-        launch = Launch.of(self._connection.scratch, program.command, self._connection.endpoint.program())
+        launch, startup = self._launch(program.command)
         run = self._connection.run_first if may_start_server else self._connection.run
         try:
             reply = await run((*command, *flags, "--", *launch.argv))
@@ -81,6 +83,7 @@ class Births:
             if name_window:
                 birth = replace(birth, window_name=program.window_name(birth.shell))
                 await self._connection.run(*named_by_tmux(birth))
+            self._startups.remember(birth.pane_id, startup)
             await self._streams.adopt(birth.pane_id, launch)
         except BaseException:
             launch.let_go()
@@ -89,7 +92,7 @@ class Births:
 
     async def rebear(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
         """Run a program again in a pane that is there."""
-        launch = Launch.of(self._connection.scratch, command, self._connection.endpoint.program())
+        launch, startup = self._launch(command)
         flags = ("-k",) if kill else ()
         try:
             if kill:
@@ -97,10 +100,17 @@ class Births:
             await self._connection.run(("respawn-pane", *flags, "-t", pane, "--", *launch.argv))
             if not kill:
                 await self._streams.forget(pane)  # only now: tmux refuses where a program still runs
+            self._startups.remember(pane, startup)
             await self._streams.adopt(pane, launch)
         except BaseException:
             launch.let_go()
             raise
+
+    def _launch(self, command: str | None) -> tuple[Launch, Startup | None]:
+        scratch = self._connection.scratch
+        startup = self._startups.new(scratch) if command is None else None
+        folder = str(startup.folder) if startup is not None else ""
+        return Launch.of(scratch, command, self._connection.endpoint.program(), folder), startup
 
 
 def named_by_tmux(birth: Birth) -> tuple[tuple[str, ...], ...]:

@@ -51,11 +51,21 @@ _HOLD = (
 )
 
 # As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not
-# every shell knows -l.
+# every shell knows -l. A folder of start-up files, where there is one, comes in by the shell's own door.
 _SHELL = (
     _GATE + "exec 3<&-; fi; unset muxpilot_mark; "
     'muxpilot_command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
-    'if [ -n "$muxpilot_command" ]; then exec "$SHELL" -c "$muxpilot_command"; fi; case ${SHELL##*/} in '
+    'if [ -n "$muxpilot_command" ]; then rm -rf "$3"; exec "$SHELL" -c "$muxpilot_command"; fi; '
+    'muxpilot_env() { [ -z "${ENV+x}" ] || export MUXPILOT_ENV="$ENV"; export ENV="$1"; }; '
+    'if [ -n "$3" ] && [ -d "$3" ]; then case ${SHELL##*/} in '
+    'bash) muxpilot_env "$3/bash"; exec "$SHELL" --posix -l;; '
+    'zsh) [ -z "${ZDOTDIR+x}" ] || export MUXPILOT_ZDOTDIR="$ZDOTDIR"; '
+    'export ZDOTDIR="$3/zsh"; exec "$SHELL" -l;; '
+    'fish) exec "$SHELL" -l -C "source "$3/fish"";; '
+    'sh|dash|ash) muxpilot_env "$3/sh"; exec "$SHELL" -l;; '
+    'mksh) muxpilot_env "$3/mksh"; exec "$SHELL" -l;; '
+    'ksh*) muxpilot_env "$3/ksh"; exec "$SHELL" -l;; esac; rm -rf "$3"; fi; '
+    "case ${SHELL##*/} in "
     'bash|zsh|fish|dash|sh|ash|ksh*|mksh|nu|xonsh) exec "$SHELL" -l;; *) exec "$SHELL";; esac'
 )
 
@@ -73,10 +83,13 @@ class Launch:
     _writer: int = field(repr=False)
 
     @classmethod
-    def of(cls, scratch: Scratch, command: str | None, tmux: str) -> Launch:
-        """The command if there is one, else the shell that `tmux`, the program, would start."""
+    def of(cls, scratch: Scratch, command: str | None, tmux: str, startup: str = "") -> Launch:
+        """The command if there is one, else the shell that `tmux`, the program, would start.
+
+        `startup` is a folder with what that shell shall read first.
+        """
         if command is None:
-            return cls._behind_gate(scratch, _SHELL, tmux)
+            return cls._behind_gate(scratch, _SHELL, tmux, startup)
         if not command.strip():
             raise BadInput("The command is empty.", "Leave it out to get a shell.")
         if len(encode(command)) > _LONGEST:
@@ -86,10 +99,10 @@ class Launch:
         return cls._behind_gate(scratch, _HOLD, command)
 
     @classmethod
-    def _behind_gate(cls, scratch: Scratch, script: str, argument: str) -> Launch:
+    def _behind_gate(cls, scratch: Scratch, script: str, *arguments: str) -> Launch:
         fifo = scratch.fifo("gate")
         writer = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), argument)
+        argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
     def open_gate(self) -> None:

@@ -7,6 +7,8 @@ async with Tmux() as tmux:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 from muxpilot.tmux.births import Births
@@ -18,6 +20,7 @@ from muxpilot.tmux.endpoint import Endpoint, checked_socket, default_socket
 from muxpilot.tmux.input import Input
 from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.sessions import Sessions
+from muxpilot.tmux.startups import Startup, Startups
 from muxpilot.tmux.streams import Streams
 from muxpilot.tmux.targets import Targets
 from muxpilot.tmux.version import Version
@@ -34,16 +37,19 @@ class Tmux:
         binary: str = "tmux",
         config: str | None = None,
         timeout_s: float = 30,
+        passes: tuple[str, ...] | None = None,
+        startup: Callable[[Path], Startup] | None = None,
     ) -> None:
         path = checked_socket(socket) if socket is not None else default_socket()
-        self.connection = Connection(Endpoint(path, binary, config), timeout_s=timeout_s)
+        self.connection = Connection(Endpoint(path, binary, config, passes), timeout_s=timeout_s)
         self.panes = Panes(self.connection)
         self.streams = Streams(self.connection, self.panes)
         self.clients = Clients(self.connection)
         self.buffers = Buffers(self.connection)
         self.capture = Capture(self.connection)
         self.input = Input(self.connection, self.buffers, self.panes)
-        births = Births(self.connection, self.streams)
+        self.startups = Startups(startup)
+        births = Births(self.connection, self.streams, self.startups)
         self.windows = Windows(self.connection, births)
         self.sessions = Sessions(self.connection, self.clients, births)
         self.targets = Targets(self.connection, self.windows, self.panes)

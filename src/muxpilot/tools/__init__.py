@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from muxpilot.toolkit.spec import Tool
-from muxpilot.tools import buffers, clients, commands, info, input, panes, reading, sessions, state, watching, windows
+from muxpilot.tools import (
+    buffers,
+    clients,
+    commands,
+    info,
+    input,
+    panes,
+    reading,
+    sessions,
+    state,
+    watching,
+    windows,
+)
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,

@@ -1,0 +1,98 @@
+"""When a pane takes a command: its innermost shell stands at its prompt, and nothing is typed there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muxpilot.errors import Refused
+from muxpilot.shells.command import Command
+from muxpilot.shells.layers import At, Layer
+from muxpilot.shells.loader import Loader
+from muxpilot.shells.prompts import looks_like_a_shell, typed_after
+from muxpilot.state import State, look
+
+if TYPE_CHECKING:
+    from muxpilot.shells.pane import PaneShell
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_QUIET_S = 0.15
+# A shell that starts with our marks prints them in its own time.
+_STARTING_S = 0.7
+_REMOTE_QUIET_S = 0.4
+
+
+class Gate:
+    def __init__(self, shell: PaneShell) -> None:
+        self._shell = shell
+
+    async def open_for(self, command: Command) -> Layer | None:
+        """The layer at whose prompt the command may be typed now; None if it was withdrawn meanwhile."""
+        pause_s = _FIRST_PAUSE_S
+        while not command.status.is_final:
+            if self._shell.ended is not None:
+                raise Refused(f"The pane has ended: {self._shell.ended}.")
+            known = self._shell.changes
+            obstacle = await self._obstacle()
+            if obstacle is None and self._shell.layers.top is not None:
+                return self._shell.layers.top
+            command.waits(None, obstacle)
+            await self._shell.change(pause_s, since=known)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        return None
+
+    async def _obstacle(self) -> str | None:
+        """What keeps a command from being typed, in words; None if nothing does."""
+        layer = self._shell.layers.top
+        if layer is None or layer.at in (At.UNKNOWN, At.RUNNING, At.STARTING):
+            return await self._enter(layer)
+        if layer.at is At.CONTINUATION and layer.command is not None:
+            return await self._give_up_the_unfinished(layer)
+        if layer.at is not At.PROMPT:
+            return "The shell is not at its prompt."
+        return await self._typed_at(layer)
+
+    async def _typed_at(self, layer: Layer) -> str | None:
+        stream = self._shell.stream
+        assert stream is not None
+        since = stream.read(layer.prompt_offset, stream.end)
+        if not since or not (typed := typed_after(since)):
+            return None
+        if layer.shell.has_key:
+            if await self._shell.typed_line(layer) == 0:
+                return None
+        elif not self._is_in_front(layer):
+            return "A program that somebody started is running."
+        return f"Somebody has typed at the prompt: {typed[-80:]!r}."
+
+    def _is_in_front(self, layer: Layer) -> bool:
+        state = self._look()
+        return state.foreground_pid == layer.pid or state.waiting_for == "shell"
+
+    async def _give_up_the_unfinished(self, layer: Layer) -> str | None:
+        """A command of ours that the shell waits for the rest of has done nothing yet: the next one goes."""
+        if layer.command is not None:
+            layer.command.is_cancelled = True
+            await self._shell.clear_line(layer)
+        return None if layer.at is At.PROMPT else "The command before it is being given up."
+
+    async def _enter(self, layer: Layer | None) -> str | None:
+        """Something else is in front. If that is a shell at its prompt, it becomes the innermost layer."""
+        shell = self._shell
+        if shell.silence_s() < (_STARTING_S if shell.is_starting else _QUIET_S):
+            return "The pane is busy."
+        state = self._look()
+        line = await shell.tmux.capture.cursor_line(shell.row.id)
+        if state.waiting_for == "shell":
+            if layer is not None and state.foreground_pid == layer.pid:
+                if layer.at is At.RUNNING and not looks_like_a_shell(line):
+                    return "The shell itself reads a line."
+                shell.layers.forget(layer, "The shell was replaced by another, or tells no marks any more.")
+        elif not (self._is_remote_prompt(state, line) and shell.silence_s() >= _REMOTE_QUIET_S):
+            return f"{state.foreground_cmd or 'Something'} is running in the pane."
+        return await Loader(shell).load(state, line)
+
+    def _is_remote_prompt(self, state: State, line: str) -> bool:
+        return state.is_remote and not state.is_canonical and looks_like_a_shell(line)
+
+    def _look(self) -> State:
+        return look(self._shell.row.pid, self._shell.row.tty)

@@ -1,0 +1,106 @@
+"""The shells that we know, and how each is spoken to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One kind of shell.
+
+    `tells_start`: a mark says where a command's output begins; else it follows the echoed line.
+    `pastes`: several lines, and tabs, are one edit; else they are typed line by line.
+    `has_key`: a private key tells how much is typed at the prompt.
+    """
+
+    name: str
+    script: str
+    tells_start: bool = False
+    pastes: bool = False
+    pastes_tabs: bool = False
+    has_key: bool = False
+    special: str = ""  # characters that mean something only to an interactive shell: the key takes it away
+    source: str = "."
+    typed_script: str = ""  # what follows the script where it is typed
+
+
+SHELLS: Mapping[str, Shell] = {
+    shell.name: shell
+    for shell in (
+        Shell("bash", "bash.sh", tells_start=True, pastes=True, pastes_tabs=True, has_key=True, special="!"),
+        Shell("oldbash", "bash.sh"),
+        Shell(
+            "zsh",
+            "zsh.zsh",
+            tells_start=True,
+            pastes=True,
+            pastes_tabs=True,
+            has_key=True,
+            special="!#^",
+            typed_script="zsh-typed.zsh",
+        ),
+        Shell("fish", "fish.fish", tells_start=True, pastes=True, has_key=True, source="source"),
+        Shell("sh", "sh.sh"),
+        Shell("mksh", "mksh.sh"),
+    )
+}
+
+# The program's name, as the system tells it, to the kind of shell that it is.
+_PROGRAMS = {
+    "bash": "bash",
+    "rbash": "bash",
+    "zsh": "zsh",
+    "fish": "fish",
+    "mksh": "mksh",
+    "lksh": "mksh",
+    **dict.fromkeys(("sh", "dash", "ash", "busybox", "ksh", "ksh93", "rksh", "rksh93", "ksh2020"), "sh"),
+}
+
+# ksh93 tells a signal as 256 and its number.
+_KSH_SIGNAL = 256
+
+KEY = b"\x1b[7717~"
+
+
+def shell_of(program: str) -> Shell | None:
+    name = _PROGRAMS.get(program.rpartition("/")[2].lstrip("-"))
+    return SHELLS[name] if name is not None else None
+
+
+def shell_of_versions(versions: str) -> Shell:
+    """By `$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION`: a shell at the far end tells no more."""
+    bash, zsh, ksh = [*versions.split(","), "", "", ""][:3]
+    if bash:
+        return SHELLS["bash"]
+    if zsh:
+        return SHELLS["zsh"]
+    return SHELLS["mksh" if "MIRBSD" in ksh or "LEGACY" in ksh else "sh"]
+
+
+def exit_code(status: int) -> int:
+    return status - _KSH_SIGNAL + 128 if status > _KSH_SIGNAL else status
+
+
+def script(shell: Shell, nonce: str, *, is_typed: bool, file: str = "@FILE@") -> str:
+    """The integration, ready to be loaded; `file` is what a typed line names."""
+    text = _script(shell.script)
+    if is_typed and shell.typed_script:
+        text += _script(shell.typed_script)
+    return text.replace("@NONCE@", nonce).replace("@FILE@", file).replace("@SHELL@", shell.name)
+
+
+def one_line(text: str) -> str:
+    """A script as one line that `printf %b` makes whole again."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+@cache
+def _script(name: str) -> str:
+    """Without comments and indentation: a terminal takes a line of 4 kB at most."""
+    text = (resources.files("muxpilot.shells") / "scripts" / name).read_text()
+    return re.sub(r"(?m)^[ \t]+|^#.*\n", "", text)

@@ -1,0 +1,198 @@
+"""The shells that stand in a pane, one inside the other, as their marks tell it.
+
+The outermost shell is the first layer; `ssh`, `su` or `bash` typed at its prompt opens another inside it.
+Each layer has a nonce of its own, so that a mark tells which of them speaks: when an outer one does, all
+inside it have ended.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muxpilot.shells.command import Command
+from muxpilot.shells.kinds import SHELLS, Shell, exit_code
+from muxpilot.shells.marks import Mark, Scanner
+
+_LONGEST_ECHO = 1 << 16
+
+
+class At(enum.Enum):
+    """Where a shell stands."""
+
+    STARTING = "starting"
+    PROMPT = "prompt"
+    TYPED = "typed"  # a line of ours is on its way
+    RUNNING = "running"
+    FINISHED = "finished"  # the prompt is about to come
+    CONTINUATION = "continuation"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True, eq=False)
+class Layer:
+    nonce: str
+    shell: Shell
+    pid: int
+    at: At = At.STARTING
+    command: Command | None = None
+    status: int | None = None
+    prompt_offset: int = 0
+    typed_line: int | None = None  # how much is typed, as the private key told it
+    is_capturing: bool = False
+    echo: bytearray | None = None  # what came since the typing, where no mark tells the start
+    lines_left: list[str] | None = None
+
+    def forget_length(self) -> None:
+        self.typed_line = None
+
+    def said_of_the_line(self) -> bytes:
+        """What a shell printed behind the echo of a line that never started."""
+        return bytes(self.echo or b"").partition(b"\n")[2]
+
+
+class Layers:
+    """Text and marks in; commands are started, fed and ended."""
+
+    def __init__(self, scanner: Scanner, changed: Callable[[], None]) -> None:
+        self.stack: list[Layer] = []
+        self.answered: Mark | None = None  # a shell's answer to a line that asks what it is
+        self._scanner = scanner
+        self._changed = changed
+
+    @property
+    def top(self) -> Layer | None:
+        return self.stack[-1] if self.stack else None
+
+    def text(self, data: bytes) -> None:
+        for layer in self.stack:
+            if layer.command is None:
+                continue
+            if layer.is_capturing:
+                layer.command.output.feed(data)
+            elif layer.echo is not None:
+                self._past_echo(layer, data)
+
+    def mark(self, mark: Mark) -> None:
+        if mark.kind == "S":
+            self.answered = mark
+        elif mark.kind == "I":
+            self._loaded(mark)
+        else:
+            # An E comes before the status that tells how the shells inside have ended.
+            layer = self._find(mark.nonce) if mark.kind == "E" else self._inward_of(mark)
+            if layer is not None:
+                _ACTIONS[mark.kind](self, layer, mark)
+        self._changed()
+
+    def typed(self, layer: Layer, command: Command) -> None:
+        """A command is about to be typed at this layer's prompt."""
+        layer.command, layer.status, layer.at = command, None, At.TYPED
+        layer.is_capturing = False
+        layer.echo = bytearray()
+        command.begin()
+
+    def forget(self, layer: Layer, reason: str) -> None:
+        """A layer, and all inside it, that will not speak again."""
+        while layer in self.stack:
+            gone = self.stack.pop()
+            self._scanner.nonces.discard(gone.nonce)
+            if gone.command is not None:
+                gone.command.lose(reason)
+
+    def end(self, status: int | None, reason: str) -> None:
+        """The pane has ended: the outermost shell's command with its status, the others unseen."""
+        while self.stack:
+            layer = self.stack.pop()
+            if layer.command is None:
+                continue
+            if not self.stack and status is not None:
+                layer.command.finish(status, "The shell ended with it, and the pane is closed.")
+            else:
+                layer.command.lose(reason)
+
+    def _loaded(self, mark: Mark) -> None:
+        name, _, pid = mark.value.partition(".")
+        layer = self._find(mark.nonce)
+        if layer is None:
+            shell = SHELLS.get(name)
+            if shell is not None:
+                self.stack.append(Layer(mark.nonce, shell, int(pid) if pid.isdigit() else 0))
+
+    def _find(self, nonce: str) -> Layer | None:
+        return next((layer for layer in self.stack if layer.nonce == nonce), None)
+
+    def _inward_of(self, mark: Mark) -> Layer | None:
+        """The layer that speaks; those inside it have ended, with the status that it now tells."""
+        layer = self._find(mark.nonce)
+        while layer is not None and self.stack[-1] is not layer:
+            gone = self.stack.pop()
+            self._scanner.nonces.discard(gone.nonce)
+            if gone.command is None:
+                continue
+            if mark.kind == "D":
+                gone.command.finish(exit_code(mark.number), "The shell ended with it.")
+            else:
+                gone.command.lose("The shell that it ran in has ended.")
+        return layer
+
+    def _past_echo(self, layer: Layer, data: bytes) -> None:
+        """Where no mark tells the start, output begins behind the line end that follows the echo."""
+        assert layer.echo is not None
+        if len(layer.echo) < _LONGEST_ECHO:
+            layer.echo += data
+        at = layer.echo.find(b"\n")
+        if at < 0 or layer.shell.tells_start or layer.command is None:
+            return
+        rest, layer.echo = bytes(layer.echo[at + 1 :]), None
+        layer.at, layer.is_capturing = At.RUNNING, True
+        if rest:
+            layer.command.output.feed(rest)
+
+    def starts(self, layer: Layer, _: Mark) -> None:
+        layer.at, layer.status = At.RUNNING, None
+        layer.is_capturing, layer.echo = layer.command is not None, None
+
+    def output_ends(self, layer: Layer, _: Mark) -> None:
+        if layer.command is not None and layer.echo and layer.at is At.TYPED:
+            layer.command.output.feed(layer.said_of_the_line())
+        layer.is_capturing, layer.echo = False, None
+
+    def finishes(self, layer: Layer, mark: Mark) -> None:
+        self.output_ends(layer, mark)
+        layer.at, layer.status = At.FINISHED, exit_code(mark.number)
+
+    def prompts(self, layer: Layer, mark: Mark) -> None:
+        layer.prompt_offset = mark.end
+        if layer.at is At.TYPED:
+            return  # drawn again, while a line of ours is on its way
+        if layer.at is At.RUNNING and layer.command is not None:
+            layer.command.lose("The shell's prompt came back and told no status.")
+            layer.command = None
+        layer.at = At.PROMPT
+        if layer.command is not None and not layer.lines_left:
+            self.finish(layer)
+
+    def finish(self, layer: Layer) -> None:
+        command, layer.command = layer.command, None
+        if command is not None and layer.status is not None:
+            reason = "Interrupted." if layer.status == 130 else None
+            command.finish(layer.status, reason)
+
+    def continues(self, layer: Layer, _: Mark) -> None:
+        layer.is_capturing, layer.echo = False, None
+        layer.at = At.CONTINUATION
+
+    def tells_length(self, layer: Layer, mark: Mark) -> None:
+        layer.typed_line = mark.number
+
+
+_ACTIONS: dict[str, Callable[[Layers, Layer, Mark], None]] = {
+    "C": Layers.starts,
+    "E": Layers.output_ends,
+    "D": Layers.finishes,
+    "B": Layers.prompts,
+    "P": Layers.continues,
+    "L": Layers.tells_length,
+}

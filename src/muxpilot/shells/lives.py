@@ -1,0 +1,92 @@
+"""How a pane's shell ends while a command runs in it.
+
+tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
+outermost shell the pane is kept until its status has been read; then it is closed as tmux would have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from muxpilot.errors import MuxpilotError, NotFound
+from muxpilot.tmux import Pane
+
+if TYPE_CHECKING:
+    from muxpilot.shells.pane import PaneShell
+
+_SETTLED_S = 0.05
+_TRIES, _PAUSE_S = 200, 0.01
+
+
+class Life:
+    """Watches the pane's process; `keep` and `let_go` around each command."""
+
+    def __init__(self, shell: PaneShell) -> None:
+        self._shell = shell
+        self._pidfd = -1
+        self._is_kept = False
+        self._closes_by_itself: bool | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self) -> None:
+        """Where the system has no such descriptor, the stream's end tells, a second later at most."""
+        with suppress(OSError, AttributeError):
+            self._pidfd = os.pidfd_open(self._shell.row.pid)
+            asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
+
+    def close(self) -> None:
+        if self._pidfd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+    async def keep(self) -> None:
+        if self._pidfd < 0 or self._is_kept:
+            return
+        connection, pane = self._shell.tmux.connection, self._shell.row.id
+        if self._closes_by_itself is None:
+            asked = await connection.run(("display-message", "-p", "-t", pane, "#{remain-on-exit}"))
+            self._closes_by_itself = asked.first_line in ("off", "0", "")
+        if self._closes_by_itself:
+            self._is_kept = True
+            await connection.run(("set-option", "-p", "-t", pane, "remain-on-exit", "on"))
+
+    async def let_go(self) -> None:
+        if self._is_kept and self._task is None:
+            self._is_kept = False
+            with suppress(MuxpilotError):  # the pane, or tmux, has gone
+                await self._shell.tmux.connection.run(
+                    ("set-option", "-p", "-u", "-t", self._shell.row.id, "remain-on-exit")
+                )
+
+    def _ended(self) -> None:
+        self.close()
+        self._task = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        try:
+            row = await self._dead()
+            while row is not None and self._shell.silence_s() < _SETTLED_S:
+                await self._shell.change(_SETTLED_S)
+            if row is None:
+                self._shell.end(None, "it is gone")
+                return
+            self._shell.end(row.exit_code, "its program has ended")
+            if self._is_kept:
+                await self._shell.tmux.panes.kill(row.id)
+        except MuxpilotError as error:
+            self._shell.end(None, error.what)
+
+    async def _dead(self) -> Pane | None:
+        for _ in range(_TRIES):
+            try:
+                row = await self._shell.tmux.panes.get(self._shell.row.id)
+            except NotFound:
+                return None
+            if row.is_dead:
+                return row
+            await asyncio.sleep(_PAUSE_S)
+        return None

@@ -1,0 +1,221 @@
+"""The shells of one pane: their stream, their commands, one after the other.
+
+Commands wait in a queue until the pane's innermost shell stands at its prompt with nothing typed there.
+One that has opened a shell of its own (`ssh`, `su`, `bash`) lets the next command go inside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+
+from muxpilot.errors import MuxpilotError
+from muxpilot.shells.command import Command
+from muxpilot.shells.gates import Gate
+from muxpilot.shells.kinds import KEY
+from muxpilot.shells.layers import At, Layer, Layers
+from muxpilot.shells.lives import Life
+from muxpilot.shells.marks import Mark, Scanner
+from muxpilot.shells.runs import Run
+from muxpilot.tmux import Data, End, Gap, Pane, PaneId, PaneStream, Tmux
+
+log = logging.getLogger("muxpilot")
+
+_PROMPT_PATIENCE_S = 0.3
+_CATCH_UP_S = 5.0
+_CLEARINGS, _CLEARED_S = 10, 0.15
+_KEY_S = 0.5
+
+# Nobody else types into the pane meanwhile.
+Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
+
+
+class PaneShell:
+    """Everything that is known of a pane's shells; made when the first command asks for it."""
+
+    def __init__(self, tmux: Tmux, row: Pane, exclusive: Exclusive, nonce: str | None) -> None:
+        self.tmux = tmux
+        self.row = row
+        self.exclusive = exclusive
+        self.scanner = Scanner()
+        self.layers = Layers(self.scanner, self._changed)
+        self.life = Life(self)
+        self.last_output = 0.0
+        self.changes = 0
+        self.seen = 0  # how far the stream has been read
+        self.ended: str | None = None
+        self.is_starting = nonce is not None
+        self.stream: PaneStream | None = None
+        self._queue: deque[Command] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._change = asyncio.Event()
+        self._stack = AsyncExitStack()
+        if nonce is not None:
+            self.scanner.nonces.add(nonce)
+
+    @property
+    def pane(self) -> str:
+        return self.row.id
+
+    @property
+    def is_at_prompt(self) -> bool | None:
+        """None where no shell tells us."""
+        top = self.layers.top
+        return None if top is None or top.at is At.UNKNOWN else top.at is At.PROMPT
+
+    async def open(self) -> None:
+        """Read the pane's stream, from its first byte where we have it."""
+        self.stream = await self._stack.enter_async_context(self.tmux.streams.open(self.row.id))
+        begin = self.stream.start if self.tmux.streams.is_ours(self.row.id) else self.stream.end
+        end = self.stream.end
+        self.life.watch()
+        self._reader = asyncio.create_task(self._read(self.stream, begin))
+        await self.until(lambda: self.seen >= end, _CATCH_UP_S)
+
+    async def close(self) -> None:
+        for task in (self._worker, self._reader):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        self.end(None, "muxpilot has left")
+        await self.life.let_go()
+        self.life.close()
+        await self._stack.aclose()
+
+    def submit(self, command: Command) -> None:
+        self._queue.append(command)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+
+    def withdraw(self, command: Command) -> bool:
+        """Take a command back that has not begun."""
+        with suppress(ValueError):
+            self._queue.remove(command)
+            return True
+        return False
+
+    async def typed_line(self, layer: Layer) -> int | None:
+        """How much is typed at a layer's prompt, by the shell's own word; None if it does not tell."""
+        layer.forget_length()
+        await self.tmux.input.send_bytes(self.row.id, KEY)
+        await self.until(lambda: layer.typed_line is not None, _KEY_S)
+        return layer.typed_line
+
+    async def clear_line(self, layer: Layer) -> None:
+        """Press Ctrl-C until the prompt is back: while a key's own work is done, fish takes no other."""
+        for _ in range(_CLEARINGS):
+            await self.tmux.input.press(self.row.id, "C-c")
+            await self.until(lambda: layer.at is At.PROMPT, _CLEARED_S)
+            if layer.at is At.PROMPT:
+                return
+
+    def layer_of(self, command: Command) -> Layer | None:
+        return next((layer for layer in self.layers.stack if layer.command is command), None)
+
+    async def change(self, timeout_s: float, *, since: int | None = None) -> None:
+        """Until something is printed or told, or until then; at once if `changes` is not `since` any more."""
+        if since is not None and since != self.changes:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._change.wait()
+
+    async def until(self, is_so: Callable[[], bool], timeout_s: float) -> None:
+        """Until something holds, or the pane has ended, or until then."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while not is_so() and self.ended is None:
+            left_s = deadline - asyncio.get_running_loop().time()
+            if left_s <= 0:
+                return
+            await self.change(left_s)
+
+    def silence_s(self) -> float:
+        return asyncio.get_running_loop().time() - self.last_output
+
+    def end(self, status: int | None, reason: str) -> None:
+        """The pane has nothing more to say."""
+        if self.ended is None:
+            self.ended = reason
+            self.layers.end(status, f"The pane has ended: {reason}.")
+            for command in self._queue:
+                command.lose(f"The pane has ended: {reason}.")
+            self._queue.clear()
+            self._changed()
+
+    async def _read(self, stream: PaneStream, begin: int) -> None:
+        self.seen = begin
+        async for event in stream.follow(begin):
+            if isinstance(event, Data):
+                self._data(event)
+            elif isinstance(event, Gap):
+                self._gap(event)
+            elif isinstance(event, End):
+                self.layers.text(self.scanner.rest())
+                self.end(event.status, event.reason)
+            self._changed()
+
+    def _data(self, event: Data) -> None:
+        self.last_output = asyncio.get_running_loop().time()
+        self.seen = event.offset + len(event.data)
+        for item in self.scanner.feed(event.data, event.offset):
+            if isinstance(item, Mark):
+                self.layers.mark(item)
+                if item.kind == "D":
+                    self._expect_prompt()
+            else:
+                self.layers.text(item)
+
+    def _gap(self, event: Gap) -> None:
+        for layer in self.layers.stack:
+            layer.at = At.UNKNOWN
+            if layer.command is not None:
+                layer.command.output.lost += event.lost or 1
+
+    def _expect_prompt(self) -> None:
+        """A prompt that lost its mark must not hold back a command that has finished."""
+        layer = self.layers.top
+        loop = asyncio.get_running_loop()
+
+        def settle() -> None:
+            if layer is not None and layer.at is At.FINISHED and not layer.lines_left:
+                layer.at = At.UNKNOWN
+                self.layers.finish(layer)
+                self._changed()
+
+        loop.call_later(_PROMPT_PATIENCE_S, settle)
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self._change.set()
+        self._change = asyncio.Event()
+        for layer in self.layers.stack:
+            if layer.command is not None:
+                layer.command.say()
+
+    async def _work(self) -> None:
+        while self._queue:
+            command = self._queue[0]
+            try:
+                layer = await Gate(self).open_for(command)
+                if layer is not None:
+                    self.is_starting = False
+                    await self._run(layer, command)
+            except MuxpilotError as error:
+                command.lose(str(error))
+            except Exception:
+                log.exception("a command in pane %s", self.row.id)
+                command.lose("muxpilot failed; its log on stderr tells more.")
+            finally:
+                self.withdraw(command)
+
+    async def _run(self, layer: Layer, command: Command) -> None:
+        is_outermost = layer is self.layers.stack[0]
+        if is_outermost:
+            await self.life.keep()
+        await Run(self, layer, command).go()
+        if is_outermost and command.status.is_final:
+            await self.life.let_go()

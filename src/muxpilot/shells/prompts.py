@@ -1,0 +1,26 @@
+"""What a prompt looks like, where only its look can tell."""
+
+from __future__ import annotations
+
+import re
+
+from muxpilot.reading.render import text_lines
+
+# How the prompts of shells end; what asks a person something may end in others, too.
+_SIGNS = "$#%>\u276f\u279c\u03bb\u00bb\u203a\u25b6\u27e9\u2717\u2713\u00b1"
+_SHELL_PROMPT = re.compile(rf"[{_SIGNS}]\s*\Z")
+_QUESTION = re.compile(rf"[{_SIGNS}\])?:]\s*\Z")
+
+
+def looks_like_a_shell(line: str) -> bool:
+    return bool(_SHELL_PROMPT.search(line))
+
+
+def looks_like_a_question(line: str) -> bool:
+    """Something that stands before the cursor and was not finished with a line end."""
+    return bool(_QUESTION.search(line))
+
+
+def typed_after(data: bytes) -> str:
+    """What can be seen of what came behind a prompt: nothing if only the terminal was set up."""
+    return text_lines(data)[-1].strip() if data else ""

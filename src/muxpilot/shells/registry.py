@@ -1,0 +1,147 @@
+"""All commands, and the panes that they run in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from muxpilot.errors import BadInput, PaneDead
+from muxpilot.shells.command import Command, Status
+from muxpilot.shells.output import Output
+from muxpilot.shells.pane import Exclusive, PaneShell
+from muxpilot.shells.typing import checked
+from muxpilot.tmux import PaneId, Tmux
+
+OUTPUT_CAP_BYTES = 64 << 20
+KEPT_COMMANDS = 1000
+KEPT_S = 240 * 60.0
+
+_INTERRUPTED_S = 2.0
+
+
+class Shells:
+    """One per muxpilot; everything ends with it."""
+
+    def __init__(
+        self,
+        exclusive: Exclusive,
+        *,
+        cap_bytes: int = OUTPUT_CAP_BYTES,
+        kept: int = KEPT_COMMANDS,
+        kept_s: float = KEPT_S,
+    ) -> None:
+        self._exclusive = exclusive
+        self._cap_bytes = cap_bytes
+        self._kept = kept
+        self._kept_s = kept_s
+        self._panes: dict[tuple[str, int, PaneId], PaneShell] = {}
+        self._commands: dict[str, Command] = {}
+        self._opening = asyncio.Lock()
+
+    async def submit(self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0) -> Command:
+        """Queue a command for a pane; it runs when the pane's shell takes it."""
+        text = checked(text)
+        shell = await self.pane(tmux, pane)
+        command = Command(tmux.socket, pane, text, Output(shell.row.height, self._cap_bytes), delay_s)
+        self._forget_the_old()
+        self._commands[command.id] = command
+        shell.submit(command)
+        return command
+
+    async def pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
+        """The shells of a pane, followed from now on."""
+        row = await tmux.panes.get(pane)
+        if row.is_dead:
+            raise PaneDead(f"The program of pane {pane!r} has ended.")
+        key = (tmux.socket, row.server_pid, pane)
+        async with self._opening:
+            known = self._panes.get(key)
+            if known is not None and known.ended is None and known.row.pid == row.pid:
+                return known
+            if known is not None:
+                await known.close()
+            await self._close_the_ended()
+            shell = PaneShell(tmux, row, self._exclusive, tmux.startups.nonce_of(pane))
+            await shell.open()
+            self._panes[key] = shell
+            return shell
+
+    def known(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
+        """The shells of a pane that commands have run in."""
+        return next(
+            (shell for (socket, _, id), shell in self._panes.items() if (socket, id) == (tmux.socket, pane)),
+            None,
+        )
+
+    def command(self, command_id: str) -> Command:
+        self._forget_the_old()
+        command = self._commands.get(command_id)
+        if command is None:
+            raise BadInput(
+                f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
+            )
+        return command
+
+    def commands(self, pane: PaneId | None = None) -> Sequence[Command]:
+        self._forget_the_old()
+        return [command for command in self._commands.values() if pane in (None, command.pane)]
+
+    async def wait(self, command: Command, timeout_s: float) -> bool:
+        """Until it has ended or waits for somebody; False if neither came in time."""
+        deadline = time.monotonic() + timeout_s
+        while not command.status.is_final and command.waiting_for is None:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            await command.change(left_s)
+        return True
+
+    async def look_again(self, command: Command, timeout_s: float) -> bool:
+        """The same for one that was told to wait: it may have got its answer meanwhile."""
+        if timeout_s and command.waiting_for is not None and not command.status.is_final:
+            command.waits(None, None)
+        return await self.wait(command, timeout_s)
+
+    def untracked(self, tmux: Tmux, pane: PaneId, text: str) -> Command:
+        """What was only typed; nobody knows what became of it."""
+        command = Command(tmux.socket, pane, text, Output(1, 0), status=Status.RUNNING)
+        command.reason = "It was typed as it is; nothing of it is tracked."
+        self._commands[command.id] = command
+        return command
+
+    async def cancel(self, command: Command) -> None:
+        """Interrupt it where it runs; one that has not begun never will."""
+        shell = next((shell for shell in self._panes.values() if _has(shell, command)), None)
+        if command.status.is_final or shell is None:
+            return
+        command.is_cancelled = True
+        if command.status is Status.QUEUED:
+            shell.withdraw(command)
+            command.lose("It was cancelled before it began.")
+            return
+        await shell.tmux.input.press(command.pane, "C-c")
+        await command.end(_INTERRUPTED_S)
+
+    async def close(self) -> None:
+        panes, self._panes = self._panes, {}
+        await asyncio.gather(*(shell.close() for shell in panes.values()))
+        for command in self._commands.values():
+            command.output.close()
+
+    async def _close_the_ended(self) -> None:
+        for key in [key for key, shell in self._panes.items() if shell.ended is not None]:
+            await self._panes.pop(key).close()
+
+    def _forget_the_old(self) -> None:
+        now = time.monotonic()
+        ended = [command for command in self._commands.values() if command.ended is not None]
+        surplus = max(0, len(ended) - self._kept)
+        for index, command in enumerate(ended):
+            if index < surplus or now - (command.ended or now) > self._kept_s:
+                del self._commands[command.id]
+                command.output.close()
+
+
+def _has(shell: PaneShell, command: Command) -> bool:
+    return shell.tmux.socket == command.socket and shell.row.id == command.pane

@@ -1,0 +1,153 @@
+"""One command in one shell, from the typing to its end or to a shell that it has opened.
+
+TYPED -> C -> RUNNING -> D -> B: done. What else may come instead:
+a continuation prompt (the next line is typed, or the command is unfinished), nothing (fish keeps a line
+that it does not understand), silence (perhaps it waits for a person), the end of the pane.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from muxpilot.errors import Refused
+from muxpilot.shells.command import Command
+from muxpilot.shells.layers import At, Layer
+from muxpilot.shells.prompts import looks_like_a_question, looks_like_a_shell
+from muxpilot.shells.typing import lines_for, needs_file, type_line
+from muxpilot.state import State, look
+
+if TYPE_CHECKING:
+    from muxpilot.shells.pane import PaneShell
+
+_FIRST_LOOK_S, _RARELY_S = 0.15, 5.0
+# How long somebody must have waited where nothing on the screen asks for it.
+_UNASKED_S = 0.6
+_START_S = 0.3
+_REFUSED_LINE = 127
+
+_KINDS = {"line": "a line of input", "password": "a password", "key": "a key"}
+
+
+class Run:
+    def __init__(self, shell: PaneShell, layer: Layer, command: Command) -> None:
+        self._shell = shell
+        self._layer = layer
+        self._command = command
+
+    async def go(self) -> None:
+        """Until the command has ended, or has opened a shell that takes the next."""
+        file = self._in_file() if needs_file(self._layer.shell, self._command.text) else None
+        text = self._command.text if file is None else f" {self._layer.shell.source} {file}"
+        try:
+            lines = lines_for(self._layer.shell, text)
+            self._shell.layers.typed(self._layer, self._command)
+            while lines:
+                line, *lines = lines
+                self._layer.lines_left = lines
+                await self._type(line)
+                if await self._until_next(is_last=not lines):
+                    return
+        finally:
+            self._layer.lines_left = None
+            if file is not None:
+                os.unlink(file)
+
+    def _in_file(self) -> str:
+        """What this shell's prompt cannot take is read from a file."""
+        if len(self._shell.layers.stack) > 1:
+            raise Refused(
+                f"{self._layer.shell.name} cannot be given this text at its prompt.",
+                "Leave out tabs and lines above 4,000 bytes, or put it into a file there.",
+            )
+        file = str(self._shell.tmux.connection.scratch.file("c"))
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
+            target.write(self._command.text + "\n")
+        return file
+
+    async def _type(self, line: str) -> None:
+        layer = self._layer
+        layer.at, layer.status, layer.echo, layer.is_capturing = At.TYPED, None, bytearray(), False
+        async with self._shell.exclusive(self._shell.tmux, self._shell.row.id):
+            await type_line(
+                self._shell.tmux,
+                self._shell.row.id,
+                layer.shell,
+                line,
+                delay_s=self._command.delay_s,
+            )
+
+    async def _until_next(self, *, is_last: bool) -> bool:
+        """True when nothing more is to be done here; False when the next line may be typed."""
+        if self._layer.shell.has_key:
+            await self._begun()
+        pause_s, looked_at = _FIRST_LOOK_S, -1
+        while not self._command.status.is_final:
+            known = self._shell.changes
+            if not is_last and self._layer.at in (At.CONTINUATION, At.PROMPT):
+                return False
+            if self._layer.at is At.CONTINUATION:
+                self._is_unfinished()
+                return True
+            if self._shell.seen != looked_at:
+                pause_s = _FIRST_LOOK_S
+            if self._shell.silence_s() >= pause_s:
+                looked_at, pause_s = self._shell.seen, min(2 * pause_s, _RARELY_S)
+                if await self._lets_others_in():
+                    return True
+            await self._shell.change(max(pause_s - self._shell.silence_s(), 0.01), since=known)
+        return True
+
+    async def _begun(self) -> None:
+        """fish keeps a line in its editor that it finds unfinished or wrong, and tells nobody."""
+        layer = self._layer
+        await self._shell.until(lambda: layer.at is not At.TYPED, _START_S)
+        if layer.at is not At.TYPED or not await self._shell.typed_line(layer) or not self._is_unbegun():
+            return
+        _, error, words = layer.said_of_the_line().partition(b"fish: ")
+        if not error:
+            layer.at = At.CONTINUATION
+            return
+        self._command.output.feed(error + words.partition(b"\x1b[2m")[0])
+        layer.at, layer.status = At.FINISHED, _REFUSED_LINE
+        await self._shell.clear_line(layer)
+
+    def _is_unbegun(self) -> bool:
+        return self._layer.at is At.TYPED
+
+    def _is_unfinished(self) -> None:
+        self._command.waits(
+            "rest",
+            "The command is not complete: the shell waits for the rest of it, such as a closing quote.",
+        )
+
+    async def _lets_others_in(self) -> bool:
+        """After a silence: whether it waits for somebody, and whether the next command may go inside it."""
+        state = look(self._shell.row.pid, self._shell.row.tty)
+        line = await self._shell.tmux.capture.cursor_line(self._shell.row.id)
+        if self._opened_a_shell(state, line):
+            self._command.waits(
+                "shell", f"It has opened a shell that stands at its prompt: {line.strip()!r}."
+            )
+            return True
+        waits_for = self._waits_for(state, line)
+        if waits_for is None:
+            self._command.waits(None, None)
+        else:
+            self._command.waits(waits_for, f"It waits for {_KINDS[waits_for]}: {line.strip()[-200:]!r}.")
+        return False
+
+    def _opened_a_shell(self, state: State, line: str) -> bool:
+        if state.waiting_for == "shell":
+            return state.foreground_pid != self._layer.pid or looks_like_a_shell(line)
+        is_prompt = state.is_remote and not state.is_canonical and looks_like_a_shell(line)
+        return is_prompt and self._shell.silence_s() >= 2 * _FIRST_LOOK_S
+
+    def _waits_for(self, state: State, line: str) -> str | None:
+        kind = "line" if state.waiting_for == "shell" else state.waiting_for
+        if state.is_remote and not state.is_known:
+            kind = "line" if not state.is_canonical and looks_like_a_question(line) else None
+        if kind is None:
+            return None
+        is_asked = kind == "password" or looks_like_a_question(line) or bool(line.strip())
+        return kind if is_asked or self._shell.silence_s() >= _UNASKED_S else None

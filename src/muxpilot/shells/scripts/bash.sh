@@ -1,0 +1,59 @@
+# Marks around bash's prompts and commands. @NONCE@ makes them ours.
+__muxpilot_status=$?
+__muxpilot_c=$'\e]133;C;@NONCE@\a'
+__muxpilot_b=$'\\[\e]133;B;@NONCE@\a\\]'
+__muxpilot_p=$'\\[\e]133;P;@NONCE@\a\\]'
+# First of PROMPT_COMMAND: nothing has changed $? yet, and what follows still finds it.
+__muxpilot_before() {
+    local s=$?
+    printf '\e]133;D;%s;@NONCE@\a' "$s"
+    if [[ -n ${__muxpilot_bang-} ]]; then set -H; unset __muxpilot_bang; fi
+    return "$s"
+}
+# Last of PROMPT_COMMAND: whatever has built the prompt anew, the marks are in it.
+__muxpilot_after() {
+    local s=$?
+    [[ $PS1 == *"$__muxpilot_b" ]] || PS1=${PS1//"$__muxpilot_b"/}$__muxpilot_b
+    [[ ${PS2-} == "$__muxpilot_p"* ]] || PS2=$__muxpilot_p${PS2-}
+    [[ ${PS0-} == "$__muxpilot_c"* ]] || PS0=$__muxpilot_c${PS0-}
+    __muxpilot_hook
+    return "$s"
+}
+__muxpilot_hook() {
+    local n=$'\n' x c=()
+    if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
+        [[ ${PROMPT_COMMAND[0]-} == __muxpilot_before && ${PROMPT_COMMAND[@]: -1} == __muxpilot_after ]] && return
+        for x in "${PROMPT_COMMAND[@]}"; do
+            [[ -z $x || $x == __muxpilot_before || $x == __muxpilot_after ]] || c+=("$x")
+        done
+        PROMPT_COMMAND=(__muxpilot_before "${c[@]}" __muxpilot_after)
+    else
+        [[ ${PROMPT_COMMAND-} == "__muxpilot_before$n"*"${n}__muxpilot_after" ]] && return
+        x=${PROMPT_COMMAND-}
+        x=${x//"__muxpilot_before$n"/}
+        x=${x//"${n}__muxpilot_after"/}
+        PROMPT_COMMAND="__muxpilot_before$n${x:-:}${n}__muxpilot_after"
+    fi
+}
+# A private key: tells how much is typed at the prompt, and leaves `!` alone in the line that follows.
+__muxpilot_key() {
+    printf '\e]133;L;%s;@NONCE@\a' "${#READLINE_LINE}"
+    if [[ $- == *H* ]]; then __muxpilot_bang=1; set +H; fi
+}
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
+    for __muxpilot_x in emacs-standard vi-insert; do
+        bind -m $__muxpilot_x -x '"\e[7717~": __muxpilot_key' 2>/dev/null
+    done
+    printf '\e]133;I;bash.%s;@NONCE@\a' $$
+else
+    printf '\e]133;I;oldbash.%s;@NONCE@\a' $$
+fi
+# The line that loaded this was no command of the person's.
+__muxpilot_x=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
+if [[ $__muxpilot_x == *__muxpilot_line* || $__muxpilot_x == *@FILE@* ]]; then
+    __muxpilot_x=${__muxpilot_x#"${__muxpilot_x%%[0-9]*}"}
+    builtin history -d "${__muxpilot_x%%[!0-9]*}"
+fi
+__muxpilot_after
+unset __muxpilot_x __muxpilot_line
+eval "unset __muxpilot_status; return $__muxpilot_status" 2>/dev/null

@@ -1,0 +1,19 @@
+# The line that loaded this was no command of the person's: take it out of what zsh remembers.
+if [[ $history[$HISTCMD] == *(__muxpilot_line|@FILE@)* ]]; then
+    () {
+        emulate -L zsh
+        local file=${TMPPREFIX:-/tmp/zsh}-$$-$RANDOM old=${HISTFILE-} size=$HISTSIZE saved=$SAVEHIST
+        local -a lines
+        ( umask 077; : >$file )
+        SAVEHIST=$size
+        fc -W $file
+        lines=("${(@f)$(<$file)}")
+        [[ $lines[-1] == *(__muxpilot_line|@FILE@)* ]] && shift -p lines
+        if (( $#lines )); then print -rl -- "${(@)lines}" >$file; else : >$file; fi
+        fc -p $file $size $saved
+        HISTFILE=$old
+        command rm -f -- $file
+    }
+fi
+unset __muxpilot_line
+__muxpilot_load

@@ -1,0 +1,44 @@
+# Marks around zsh's prompts and commands. @NONCE@ makes them ours.
+__muxpilot_before() {
+    local s=$?
+    print -n '\e]133;D;'$s';@NONCE@\a'
+    if (( ${+__muxpilot_chars} )); then
+        histchars=$__muxpilot_chars
+        [[ $__muxpilot_comments == on ]] || setopt no_interactive_comments
+        unset __muxpilot_chars __muxpilot_comments
+    fi
+    return $s
+}
+__muxpilot_after() {
+    local s=$?
+    emulate -L zsh
+    local b=$'%{\e]133;B;@NONCE@\a%}' p=$'%{\e]133;P;@NONCE@\a%}' e=$'%{\e]133;E;@NONCE@\a%}'
+    [[ $PS1 == *$b ]] || PS1=${PS1//$b/}$b
+    [[ $PS2 == $p* ]] || PS2=$p${PS2//$p/}
+    # zsh marks an unfinished line before any hook runs: what the command printed ends there.
+    [[ $PROMPT_EOL_MARK == $e* ]] || PROMPT_EOL_MARK=$e${PROMPT_EOL_MARK-'%B%S%#%s%b'}
+    [[ $precmd_functions[1] == __muxpilot_before && $precmd_functions[-1] == __muxpilot_after ]] ||
+        precmd_functions=(__muxpilot_before ${precmd_functions:#__muxpilot_*} __muxpilot_after)
+    [[ $preexec_functions[-1] == __muxpilot_start ]] ||
+        preexec_functions=(${preexec_functions:#__muxpilot_*} __muxpilot_start)
+    return $s
+}
+__muxpilot_start() { print -n '\e]133;C;@NONCE@\a' }
+# A private key: tells how much is typed, and makes `!` plain and `#` a comment in the line that follows.
+__muxpilot_key() {
+    print -n '\e]133;L;'$#BUFFER';@NONCE@\a'
+    (( ${+__muxpilot_chars} )) && return
+    typeset -g __muxpilot_chars=$histchars __muxpilot_comments=$options[interactivecomments]
+    histchars=$'\C-_^#'
+    setopt interactive_comments
+}
+__muxpilot_load() {
+    local s=$? k
+    typeset -ga precmd_functions preexec_functions
+    zle -N __muxpilot_key
+    for k in emacs viins vicmd; do bindkey -M $k '\e[7717~' __muxpilot_key; done
+    print -n '\e]133;I;zsh.'$$';@NONCE@\a'
+    __muxpilot_after
+    unfunction __muxpilot_load
+    return $s
+}
