@@ -80,6 +80,7 @@ SHELLS = [
     typed("bash in bash", BASH, "bash --norc", "shell"),
     typed("bash with a stopped job", BASH, "cat & true", "shell"),
     typed("bash with work behind", BASH, "sleep 600 & true", "shell"),
+    Case("a shell in a session of its own", "exec sh -c 'setsid -w dash; :'", "shell", "dash", is_shell=True),
     Case("a shell that script relays", "exec script -q -c dash /dev/null", "shell", "dash", is_shell=True),
 ]
 
@@ -143,6 +144,7 @@ PROGRAMS = [
     Case("node", "exec node", "key", "node"),
     node("node reads", "process.stdin.on('data', () => {})", "line"),
     Case("cat that script relays", "exec script -q -c 'exec cat' /dev/null", "line", "cat"),
+    Case("cat in a session of its own", "exec sh -c 'setsid -w cat; :'", "line", "cat"),
     Case("tmux in tmux", "exec tmux -S {folder}/inner -f /dev/null new-session cat", "unknown", "tmux"),
 ]
 
@@ -165,6 +167,7 @@ WORK = [
         "no",
     ),
     Case("sleep without echo", "stty -echo; echo ready; exec sleep 600", "no", "sleep"),
+    Case("sleep in a session of its own", "exec sh -c 'echo ready; setsid -w sleep 600; :'", "no", "sh"),
     Case("sleep on a raw terminal", "stty raw; echo ready; exec sleep 600", "no", "sleep"),
     Case(
         "sleep that script relays", "exec script -q -c 'echo ready; exec sleep 600' /dev/null", "no", "sleep"

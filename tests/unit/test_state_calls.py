@@ -115,7 +115,7 @@ def test_a_poll_that_was_stopped_and_went_on_is_still_a_poll() -> None:
 
 @pytest.mark.usefixtures("on_x86")
 def test_the_numbers_of_a_32_bit_program_are_not_taken_for_ours() -> None:
-    assert told(number=3, stack=0xFFD00000, function="n_tty_read").wait is Wait.READS
+    assert told(number=3, stack=0xFFD00000, function="n_tty_read", links={0: "/dev/tty"}).wait is Wait.READS
     assert told(number=0, stack=0xFFD00000, function="hrtimer_nanosleep").wait is Wait.ELSEWHERE
 
 
@@ -125,7 +125,8 @@ EPOLL = {4: "anon_inode:[eventpoll]"}
 @pytest.mark.parametrize(
     ("function", "links", "watches", "wanted"),
     [
-        ("n_tty_read", {}, 0, Wait.READS),
+        ("n_tty_read", {0: "/dev/pts/1"}, 0, Wait.READS),
+        ("n_tty_read", {3: "/dev/pts/2"}, 0, Wait.ELSEWHERE),
         ("wait_woken", {0: "/dev/pts/1"}, 0, Wait.READS),
         ("wait_woken", {0: "/dev/pts/1", 3: "socket:[1]"}, 0, Wait.MAY_READ),
         (POLLS, {}, 0, Wait.MAY_POLL),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from muxpilot.state.decide import State, decide, unknown
-from muxpilot.state.group import members, programs
+from muxpilot.state.facts import Program, Wait
+from muxpilot.state.group import detached, members, programs
 from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
 from muxpilot.state.tty import mode_of
 
@@ -33,14 +34,22 @@ def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:
         return unknown("its process has ended")
     if root.front <= 0:
         return unknown("its process has no terminal")
-    front = programs(kernel, members(kernel, root), Terminal.of(tty, root.tty))
-    state = decide(front, mode_of(tty))
+    state = decide(_in_front(kernel, root, Terminal.of(tty, root.tty)), mode_of(tty))
     if depth and state.foreground_cmd in _RELAYS and state.waiting_for == "key":
         inner = _beyond(kernel, state, root)
         path = terminal_path(inner.tty) if inner else None
         if inner is not None and path is not None:
             return _look(kernel, inner.pid, path, depth - 1)
     return state
+
+
+def _in_front(kernel: Kernel, root: Stat, terminal: Terminal) -> list[Program]:
+    group = members(kernel, root)
+    front = programs(kernel, group, terminal)
+    if any(program.blocked.wait >= Wait.POLLS for program in front):
+        return front
+    others = programs(kernel, detached(kernel, group), terminal)
+    return front + [program for program in others if program.blocked.wait >= Wait.POLLS]
 
 
 def _beyond(kernel: Kernel, state: State, root: Stat) -> Stat | None:

@@ -103,7 +103,7 @@ def _by_name(kernel: Kernel, pid: int, thread: int, tty: Terminal) -> Blocked:
         if name.startswith(_POLLS):
             return Blocked(Wait.MAY_POLL, by_name=True)
         if name.startswith(_READS):
-            return _by_files(kernel, pid, name)
+            return _by_files(kernel, pid, name, tty)
     except (FileNotFoundError, ProcessLookupError):
         return _ELSEWHERE
     except OSError:
@@ -121,10 +121,12 @@ def _by_epolls(kernel: Kernel, pid: int, tty: Terminal) -> Blocked:
     return _ELSEWHERE
 
 
-def _by_files(kernel: Kernel, pid: int, name: str) -> Blocked:
+def _by_files(kernel: Kernel, pid: int, name: str, tty: Terminal) -> Blocked:
     """`wait_woken` is a terminal's read and a socket's too."""
-    if name.startswith("wait_woken"):
-        links = kernel.files(pid).values()
-        if any(link.startswith("socket:") for link in links):
-            return Blocked(Wait.MAY_READ, by_name=True)
-    return Blocked(Wait.READS, by_name=True)
+    files = kernel.files(pid)
+    devices = [descriptor for descriptor, link in files.items() if link.startswith("/dev/")]
+    if not any(kernel.is_terminal(pid, descriptor, tty) for descriptor in devices):
+        return _ELSEWHERE
+    has_socket = any(link.startswith("socket:") for link in files.values())
+    may_be_socket = has_socket and name.startswith("wait_woken")
+    return Blocked(Wait.MAY_READ if may_be_socket else Wait.READS, by_name=True)

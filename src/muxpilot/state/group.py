@@ -50,6 +50,20 @@ def _all(kernel: Kernel) -> Iterator[Stat]:
             yield stat
 
 
+def detached(kernel: Kernel, group: list[Stat]) -> list[Stat]:
+    """What those in front started without a terminal of its own; it may read theirs, as with `su -c`."""
+    waiting, found = list(group), list[Stat]()
+    while waiting and len(found) < _MOST_ASKED:
+        try:
+            children = kernel.children(waiting.pop().pid)
+        except OSError:
+            continue
+        new = [stat for pid in children if (stat := asked(kernel, pid)) and not stat.tty and not stat.is_gone]
+        waiting += new
+        found += new
+    return found
+
+
 def programs(kernel: Kernel, group: list[Stat], tty: Terminal) -> list[Program]:
     """All threads are asked of the first few only: a group of hundreds is a build, not a dialogue."""
     few = {stat.pid for stat in group[:_FEW]}
