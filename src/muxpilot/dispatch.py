@@ -20,6 +20,7 @@ from muxpilot.reading.journals import Journals
 from muxpilot.servers import Servers
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux.connection import unsifted
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
@@ -111,6 +112,7 @@ class Dispatch:
         also: frozenset[str] = frozenset(),
         judge: Judge | None = None,
         recorder: Recorder | None = None,
+        buffer_paths: tuple[str, ...] | None = None,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._judge = judge or Everything()
@@ -118,6 +120,7 @@ class Dispatch:
         self._in_scope = {tool.name: tool for tool in tools if scope in tool.scopes or tool.name in also}
         self.offered = {name: tool for name, tool in self._in_scope.items() if not self._judge.closes(name)}
         self._servers = servers
+        self._buffer_paths = buffer_paths
         self._journals = Journals()
         self.watches = Watches()
         self.shells = Shells(self._exclusive)
@@ -180,13 +183,17 @@ class Dispatch:
         record.request = request = await self._allowed(tool, arguments)
         tmux = request.tmux
         await self._recorder.look(record)
-        context = Context(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches)
+        context = Context(
+            *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
+            buffer_paths=self._buffer_paths,
+        )
         return shaped(await tool.run(context, **request.arguments))
 
     async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
         tmux = self._servers.get(arguments.pop("socket"))
         self._judge.gate(tool, tmux)
-        aimed = await _aimed(tool, tmux, arguments)
+        with unsifted():
+            aimed = await _aimed(tool, tmux, arguments)
         await self._judge.judge(tool, tmux, aimed)
         return Request(tool, tmux, aimed)
 

@@ -62,7 +62,7 @@ async def list_buffers(ctx: Context) -> BufferList:
     return BufferList([BufferRow.of(index, row) for index, row in enumerate(await _listed(ctx))])
 
 
-@tool(Effect.READ, PRIMITIVE, "capture")
+@tool(Effect.READ, PRIMITIVE, "buffer-read")
 async def show_buffer(
     ctx: Context,
     name: Annotated[str | None, "Buffer name; the newest if not given"] = None,
@@ -83,7 +83,7 @@ def _slice(file: int, offset: int, most: int) -> str:
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data, final=is_end)
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "capture")
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
 async def save_buffer(ctx: Context, name: Name, path: File) -> str:
     """Write a buffer to a file, byte for byte; a file that is there is replaced."""
     async with ctx.tmux.buffers.opened(name) as file:
@@ -91,7 +91,7 @@ async def save_buffer(ctx: Context, name: Name, path: File) -> str:
     return f"Buffer {name} saved to {path}"
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "capture")
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
 async def load_buffer(ctx: Context, name: Name, path: File) -> str:
     """Make or replace a buffer with what a file holds, byte for byte."""
     with _folders(ctx).read(path) as file:
@@ -99,35 +99,35 @@ async def load_buffer(ctx: Context, name: Name, path: File) -> str:
     return f"Buffer {name} loaded from {path}"
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "capture")
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
 async def set_buffer(ctx: Context, name: Name, content: Annotated[str, "Its whole content"]) -> str:
     """Make a buffer, or replace the one of that name."""
     await ctx.tmux.buffers.set(name, content.encode())
     return f"Buffer {name} set"
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "capture")
+@tool(Effect.CHANGE, PRIMITIVE, "buffer-write")
 async def append_buffer(ctx: Context, name: Name, content: Annotated[str, "What to add"]) -> str:
     """Add to the end of a buffer; makes one that is not there."""
     await ctx.tmux.buffers.append(name, content.encode())
     return f"Buffer {name} appended"
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "capture")
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
 async def delete_buffer(ctx: Context, name: Name) -> str:
     """Delete a buffer."""
     await ctx.tmux.buffers.delete(name)
     return f"Buffer {name} deleted"
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "capture")
+@tool(Effect.CHANGE, PRIMITIVE, "buffer-write")
 async def rename_buffer(ctx: Context, from_: Name, to: Annotated[str, "A name that is free"]) -> str:
     """Rename a buffer; one that already has the new name is not replaced."""
     await ctx.tmux.buffers.rename(from_, to)
     return f"Buffer {from_} renamed to {to}"
 
 
-@tool(Effect.READ, PRIMITIVE, "capture", deadline_s=_SEARCH_S)
+@tool(Effect.READ, PRIMITIVE, "buffer-read", deadline_s=_SEARCH_S)
 async def search_buffer(
     ctx: Context,
     query: Query,
@@ -164,7 +164,7 @@ async def search_buffer(
     return search.answer(names, mode)
 
 
-@tool(Effect.READ, PRIMITIVE, "capture", deadline_s=_SEARCH_S)
+@tool(Effect.READ, PRIMITIVE, "buffer-read", deadline_s=_SEARCH_S)
 async def subsearch_buffer(
     ctx: Context,
     anchor: Annotated[Anchor, "offsetBytes, matchLen and buffer of an earlier match"],
