@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -27,7 +28,7 @@ class Status(Enum):
 
 @dataclass(slots=True, eq=False)
 class Command:
-    """`changed` is set anew whenever anything about it changes."""
+    """`changes` grows whenever anything about it changes."""
 
     socket: str
     pane: PaneId
@@ -42,6 +43,7 @@ class Command:
     is_cancelled: bool = False
     asked: float = field(default_factory=time.monotonic)
     ended: float | None = None
+    changes: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -49,16 +51,17 @@ class Command:
         return (self.ended or time.monotonic()) - self.asked
 
     def say(self) -> None:
+        self.changes += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def change(self, timeout_s: float) -> None:
-        """Until something about it changes, or until then."""
-        try:
+    async def change(self, timeout_s: float, *, since: int | None = None) -> None:
+        """Until something about it changes, or until then; at once if `changes` is not `since` any more."""
+        if since is not None and since != self.changes:
+            return
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._changed.wait()
-        except TimeoutError:
-            pass
 
     async def end(self, timeout_s: float) -> None:
         """Until it has ended, or until then."""

@@ -9,7 +9,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
 from muxpilot.shells.loader import Loader
 from muxpilot.shells.prompts import looks_like_a_shell, typed_after
-from muxpilot.state import State, look
+from muxpilot.state import State
 
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
@@ -60,12 +60,12 @@ class Gate:
         if layer.shell.has_key:
             if await self._shell.typed_line(layer) == 0:
                 return None
-        elif not self._is_in_front(layer):
+        elif not await self._is_in_front(layer):
             return "A program that somebody started is running."
         return f"Somebody has typed at the prompt: {typed[-80:]!r}."
 
-    def _is_in_front(self, layer: Layer) -> bool:
-        state = self._look()
+    async def _is_in_front(self, layer: Layer) -> bool:
+        state = await self._shell.state()
         return state.foreground_pid == layer.pid or state.waiting_for == "shell"
 
     async def _give_up_the_unfinished(self, layer: Layer) -> str | None:
@@ -80,7 +80,7 @@ class Gate:
         shell = self._shell
         if shell.silence_s() < (_STARTING_S if shell.is_starting else _QUIET_S):
             return "The pane is busy."
-        state = self._look()
+        state = await self._shell.state()
         line = await shell.tmux.capture.cursor_line(shell.row.id)
         if state.waiting_for == "shell":
             if layer is not None and state.foreground_pid == layer.pid:
@@ -93,6 +93,3 @@ class Gate:
 
     def _is_remote_prompt(self, state: State, line: str) -> bool:
         return state.is_remote and not state.is_canonical and looks_like_a_shell(line)
-
-    def _look(self) -> State:
-        return look(self._shell.row.pid, self._shell.row.tty)

@@ -157,7 +157,8 @@ class Layers:
     def output_ends(self, layer: Layer, _: Mark) -> None:
         if layer.command is not None and layer.echo and layer.at is At.TYPED:
             layer.command.output.feed(layer.said_of_the_line())
-        layer.is_capturing, layer.echo = False, None
+        for inner in self.stack[self.stack.index(layer) :]:
+            inner.is_capturing, inner.echo = False, None
 
     def finishes(self, layer: Layer, mark: Mark) -> None:
         self.output_ends(layer, mark)

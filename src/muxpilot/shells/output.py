@@ -176,12 +176,13 @@ class Output:
         note = f"\n[… {left_out} bytes left out …]\n"
         return first.decode("utf-8", "replace") + note + last.decode("utf-8", "replace"), True
 
-    def whole(self) -> str:
+    def whole(self) -> tuple[str, bool]:
+        """All that is kept, with a line behind it that says how much is not."""
         kept, beyond = self._spool.whole()
-        if beyond:
-            kept += f"\n[… {beyond + len(self._open)} bytes more were not kept …]\n".encode()
-            return kept.decode("utf-8", "replace")
-        return (kept + self._open).decode("utf-8", "replace")
+        if not beyond:
+            return (kept + self._open).decode("utf-8", "replace"), False
+        note = f"\n[… {beyond + len(self._open)} bytes more were not kept …]\n"
+        return kept.decode("utf-8", "replace") + note, True
 
     def close(self) -> None:
         self._renderer = None

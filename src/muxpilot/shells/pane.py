@@ -20,6 +20,7 @@ from muxpilot.shells.layers import At, Layer, Layers
 from muxpilot.shells.lives import Life
 from muxpilot.shells.marks import Mark, Scanner
 from muxpilot.shells.runs import Run
+from muxpilot.state import State, look
 from muxpilot.tmux import Data, End, Gap, Pane, PaneId, PaneStream, Tmux
 
 log = logging.getLogger("muxpilot")
@@ -132,6 +133,10 @@ class PaneShell:
             if left_s <= 0:
                 return
             await self.change(left_s)
+
+    async def state(self) -> State:
+        """What stands in front, by the system's word; asked beside the event loop."""
+        return await asyncio.to_thread(look, self.row.pid, self.row.tty)
 
     def silence_s(self) -> float:
         return asyncio.get_running_loop().time() - self.last_output

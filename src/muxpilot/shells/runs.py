@@ -15,7 +15,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
 from muxpilot.shells.prompts import looks_like_a_question, looks_like_a_shell
 from muxpilot.shells.typing import lines_for, needs_file, type_line
-from muxpilot.state import State, look
+from muxpilot.state import State
 
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
@@ -123,7 +123,7 @@ class Run:
 
     async def _lets_others_in(self) -> bool:
         """After a silence: whether it waits for somebody, and whether the next command may go inside it."""
-        state = look(self._shell.row.pid, self._shell.row.tty)
+        state = await self._shell.state()
         line = await self._shell.tmux.capture.cursor_line(self._shell.row.id)
         if self._opened_a_shell(state, line):
             self._command.waits(

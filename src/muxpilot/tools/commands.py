@@ -37,8 +37,9 @@ class CommandResult:
     reason: str | None
 
     @classmethod
-    def of(cls, command: Command, limit: int, *, timed_out: bool = False) -> CommandResult:
-        output, is_truncated = command.output.excerpt(limit)
+    def of(cls, command: Command, limit: int | None, *, timed_out: bool = False) -> CommandResult:
+        """With head and tail of the output, or with all that is kept of it."""
+        output, is_truncated = command.output.whole() if limit is None else command.output.excerpt(limit)
         return cls(
             command_id=command.id,
             pane_id=command.pane,
@@ -160,9 +161,9 @@ async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
 
 
 @tool(Effect.READ, INTERNAL, "track")
-async def command_output(ctx: Context, command_id: CommandId) -> str:
-    """The whole output of a command, up to the cap."""
-    return ctx.shells.command(command_id).output.whole()
+async def command_result(ctx: Context, command_id: CommandId) -> CommandResult:
+    """The same as get-command-result, with the whole output."""
+    return CommandResult.of(ctx.shells.command(command_id), None)
 
 
-TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_output)
+TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_result)
