@@ -208,4 +208,12 @@ FOREIGN = [
     Case("root's bash", "exec {folder}/root/bash --norc -p", "shell", "bash", is_shell=True),
 ]
 
+# Only root becomes somebody else without a password.
+AS_ROOT = [
+    Case("su -c", "exec su -s /bin/sh -c 'exec cat' nobody", "line", "cat"),
+    Case("su -c to sleep", "exec su -s /bin/sh -c 'echo ready; exec sleep 600' nobody", "no", "su"),
+    Case("su with a terminal of its own", "exec su -P -s /bin/sh -c 'exec cat' nobody", "line", "cat"),
+    Case("a shell under su", "exec su -s /bin/bash nobody", "shell", "bash", is_shell=True),
+]
+
 CASES = [*SHELLS, *READS, *PYTHON_READS, *PROGRAMS, *WORK, *PYTHON_WORK]

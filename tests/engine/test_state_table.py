@@ -16,7 +16,7 @@ import pytest
 from muxpilot.state import State, look
 from muxpilot.state.proc import Kernel
 from tests.conftest import LIMIT_S, end_server
-from tests.engine.state_programs import CASES, FOREIGN, PYTHON, SSHD, Case
+from tests.engine.state_programs import AS_ROOT, CASES, FOREIGN, PYTHON, SSHD, Case
 
 NOBODY = 65534
 ROOTS = ("sleep", "cat", "bash")
@@ -150,7 +150,7 @@ def stages() -> Iterator[Callable[[str], Stage]]:
         one.close()
 
 
-ALL = {"me": CASES, "another user": [*CASES, *FOREIGN]}
+ALL = {"me": [*CASES, *AS_ROOT] if os.getuid() == 0 else CASES, "another user": [*CASES, *FOREIGN]}
 
 
 def missing(case: Case) -> str | None:
