@@ -15,6 +15,7 @@ from muxpilot.tmux import Pane
 # The state is asked for after so much silence, and again while nothing is printed, ever less often.
 PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)
 _MOST_PROCESSES = 64
+_GLANCE_S = 0.02
 
 
 async def state_of(pane: Pane) -> State:
@@ -36,24 +37,43 @@ class Foreground:
 
     def __init__(self, pane: Pane, before: State | None = None, *, has_started: bool = False) -> None:
         """`before` is what was there before a command was typed, if one has been."""
-        self.pane = pane
         self.state: State | None = None
+        self._pane = pane
         self._home = before.foreground_pid if before is not None and is_at_prompt(before) else None
         self._running = self._home if has_started else None
-        self._last: object = None
+        self._signs: object = None
+        self._glanced = 0.0
+        self._has_line = False
+        self._reaped = _reaped(self._home)
+
+    def heard(self, data: bytes, now: float) -> None:
+        """Output came: a glance at who is in front, or a command that never falls silent goes unseen."""
+        self._has_line = self._has_line or b"\n" in data
+        if self._home is not None and now >= self._glanced + _GLANCE_S:
+            self._glanced = now
+            front = _front(self._pane.pid)
+            if front is not None and front != self._home:
+                self._running = front
 
     async def look(self) -> State | None:
         """The state, or None if nothing has stirred since the last one."""
-        signs = _signs(self.pane.pid)
-        if self.state is not None and signs is not None and signs == self._last:
+        signs = _signs(self._pane.pid)
+        if self.state is not None and signs is not None and signs == self._signs:
             return None
-        self._last = signs
-        self.state = await state_of(self.pane)
-        if self._running is None and self._home is None and is_at_prompt(self.state):
-            self._home = self.state.foreground_pid
-        if self._running is None and self.state.is_known and not is_at_prompt(self.state):
-            self._running = self.state.foreground_pid
+        self._signs = signs
+        self.state = await state_of(self._pane)
+        if self._running is None and self.state.is_known:
+            self._note(self.state)
         return self.state
+
+    def _note(self, state: State) -> None:
+        """What runs, as far as nothing is known of it yet."""
+        if not is_at_prompt(state):
+            self._running = state.foreground_pid
+        elif self._home is None:
+            self._home, self._reaped = state.foreground_pid, _reaped(state.foreground_pid)
+        elif self._has_line and _reaped(self._home) != self._reaped:
+            self._running = self._home  # too quick to be seen, but the shell has waited for a child
 
     def has_command_ended(self) -> bool:
         """At the prompt of the shell that was there before; what was in front meanwhile is gone."""
@@ -75,10 +95,29 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def _stat(pid: int) -> list[bytes]:
+    """What follows a process's name in its stat line."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
+def _front(pid: int) -> int | None:
+    """The process group in front of the terminal of this process."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(_stat(pid)[5])
+    return None
+
+
+def _reaped(pid: int | None) -> bytes | None:
+    """A count that grows with every child that a process has waited for."""
+    with suppress(OSError, IndexError):
+        return _stat(pid)[8] if pid is not None else None
+    return None
+
+
 def _signs(pid: int) -> object:
     """What changes whenever a process of the pane has run or another is in front; None: not known here."""
     with suppress(OSError, ValueError, IndexError):
-        signs: list[bytes] = [_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[5]]
+        signs: list[bytes] = [_stat(pid)[5]]
         waiting = [pid]
         while waiting and len(signs) < _MOST_PROCESSES:
             process = waiting.pop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ _RENDERED = 1 << 17
 _RENDERED_AT_ONCE = 1 << 14
 
 # The answer of pane-state for a pane.
-Describe = Callable[[Pane], object]
+Describe = Callable[[Pane], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ async def outcome(
         detail=fired.detail,
         elapsed=round(elapsed, 3),
         output=_note(watch, is_cut=is_cut) + output,
-        pane_state=await asyncio.to_thread(describe, row),
+        pane_state=await describe(row),
     )
 
 

@@ -19,8 +19,8 @@ from muxpilot.watch.watch import Watch
 
 log = logging.getLogger("muxpilot")
 
-_MOST_KEPT = 200
-_MOST_WATCHING = 200
+# So many may go on at once, and of so many that have ended it is known what they came to.
+MOST = 200
 # A client that does not take the news does not hold up the answer.
 _TELL_S = 1.0
 
@@ -58,7 +58,8 @@ class Kept:
 
 
 class Watches:
-    def __init__(self) -> None:
+    def __init__(self, *, most: int = MOST) -> None:
+        self._most = most
         self._kept: dict[str, Kept] = {}
 
     async def run(self, plan: Plan, *, begun: asyncio.Event | None = None) -> WatchResult:
@@ -143,7 +144,7 @@ class Watches:
 
     def _make_room(self) -> None:
         over = [kept for kept in self._kept.values() if kept.status != "watching"]
-        for kept in over[: max(0, len(over) - _MOST_KEPT + 1)]:
+        for kept in over[: max(0, len(over) - self._most + 1)]:
             del self._kept[kept.id]
-        if len(self._kept) - len(over) >= _MOST_WATCHING:
-            raise Refused(f"{_MOST_WATCHING} watches are going on.", "Use cancel-watch to end some.")
+        if sum(kept.status == "watching" for kept in self._kept.values()) >= self._most:
+            raise Refused(f"{self._most} watches are going on.", "Use cancel-watch to end some.")

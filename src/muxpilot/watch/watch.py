@@ -83,6 +83,7 @@ class Watch:
         self._pause_due = _NEVER
         self._look_due = self._first_look()
         self._looks = 0
+        self._looked = self.began
         self._exit_code: int | None = None
         self._hits: dict[int, str] = {}
 
@@ -151,7 +152,8 @@ class Watch:
         if sifted.is_change:
             self.last_change = now
         if self._names & _ON_STATE and self._sieve.has_begun:
-            self._looks, self._look_due = 0, now + PAUSES_S[0]
+            self._front.heard(data, now)
+            self._looks, self._look_due = 0, min(now + PAUSES_S[0], self._looked + PAUSES_S[-1])
         self._teller.note(sifted.lines)
         self._hits |= sifted.hits
 
@@ -185,7 +187,7 @@ class Watch:
     async def _look(self, now: float) -> None:
         """Ever less often while nothing is printed; a program may begin to read without a word."""
         self._look_due = now + PAUSES_S[min(self._looks, len(PAUSES_S) - 1)]
-        self._looks += 1
+        self._looks, self._looked = self._looks + 1, now
         state = await self._front.look()
         if state is None:
             return

@@ -1,0 +1,195 @@
+"""Watches as they go over the wire: progress by mode, cancellation, subscription and the channel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.conftest import eventually
+from tests.server.wire import Message, Place, Wire, private_place
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PROGRESS = "notifications/progress"
+CHANNEL = "notifications/claude/channel"
+UPDATED = "notifications/resources/updated"
+
+HANDSHAKES: dict[int, Message] = {}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place() -> AsyncIterator[Place]:
+    with private_place() as place:
+        place.tmux("new-session", "-d", "-s", "home", "cat")
+        yield place
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def plain(place: Place) -> AsyncIterator[Wire]:
+    async with place.serve("--scope", "all") as wire:
+        HANDSHAKES[wire.pid] = await wire.shake_hands()
+        yield wire
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def channel(place: Place) -> AsyncIterator[Wire]:
+    async with place.serve("--channel") as wire:
+        HANDSHAKES[wire.pid] = await wire.shake_hands()
+        yield wire
+
+
+def window(place: Place, command: str = "stty -echo; cat") -> str:
+    """A person's pane of its own."""
+    return place.tmux("new-window", "-d", "-t", "=home:", "-P", "-F", "#{pane_id}", command)
+
+
+def of(method: str) -> Any:
+    return lambda message: message["method"] == method
+
+
+async def watched(wire: Wire, mode: str, token: str | None, **arguments: Any) -> Message:
+    """A whole watch-pane call, with or without a token for progress."""
+    call = {"name": "watch-pane", "arguments": {"mode": mode, **arguments}}
+    answer: Message = await wire.result(
+        "tools/call", call | ({"_meta": {"progressToken": token}} if token else {})
+    )
+    return answer
+
+
+def heard(wire: Wire) -> list[Message]:
+    found = [message["params"] for message in wire.notices if message["method"] == PROGRESS]
+    wire.notices.clear()
+    return found
+
+
+TICKING = "stty -echo; while :; do echo tick; sleep 0.1; done"
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_told"), [("line", True), ("quick", True), ("slow", False), ("screen", False)]
+)
+async def test_progress_is_told_as_often_as_the_mode_says(
+    plain: Wire, place: Place, mode: str, *, is_told: bool
+) -> None:
+    pane = window(place, TICKING)
+    await watched(plain, mode, f"token-{mode}", paneId=pane, triggers="bell", timeout=1.3)
+    told = heard(plain)
+    place.tmux("kill-pane", "-t", pane)
+    assert bool(told) is is_told
+    assert {row["progressToken"] for row in told} <= {f"token-{mode}"}
+    assert [row["progress"] for row in told] == sorted({row["progress"] for row in told})
+    for row in told:
+        assert row["total"] == 1.3
+        assert row["message"].startswith(f"[{pane} +")
+        assert row["message"].endswith((" new lines", " new line"))
+
+
+async def test_without_a_token_nothing_is_told(plain: Wire, place: Place) -> None:
+    pane = window(place, TICKING)
+    await watched(plain, "line", None, paneId=pane, triggers="bell", timeout=0.5)
+    place.tmux("kill-pane", "-t", pane)
+    assert heard(plain) == []
+
+
+async def test_a_cancelled_watch_lets_go_at_once(plain: Wire, place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "other", "cat")
+    pane = place.tmux("display-message", "-p", "-t", "=other:", "#{pane_id}")
+
+    async def follows() -> bool:
+        return bool(place.tmux("list-clients", "-t", "=other"))
+
+    async def left() -> bool:
+        return not await follows()
+
+    call = await plain.start_call("watch-pane", paneId=pane, triggers="bell,port:1", timeout=600)
+    await eventually(follows)
+    await plain.notify("notifications/cancelled", {"requestId": call.id})
+    await eventually(left)
+    assert not call.done(), "a cancelled call is never answered"
+    place.tmux("kill-session", "-t", "=other")
+
+
+async def test_fifty_watches_at_once_each_hear_their_own_pane(plain: Wire, place: Place) -> None:
+    panes = [window(place) for _ in range(50)]
+    ids = [
+        (await plain.call("notify-when", paneId=pane, triggers="pattern:.", timeout=60))["watchId"]
+        for pane in panes
+    ]
+    for number, pane in enumerate(panes):
+        await plain.call("send-keys", paneId=pane, keys=f"number {number}", enter=True)
+
+    async def reports() -> list[Message]:
+        rows = [await plain.call("get-watch", watchId=watch) for watch in ids]
+        return rows if all(row["status"] == "done" for row in rows) else []
+
+    rows = await eventually(reports)
+    assert isinstance(rows, list)
+    assert [row["detail"] for row in rows] == [
+        f'Matched pattern ".": number {number}' for number in range(50)
+    ]
+    for pane in panes:
+        place.tmux("kill-pane", "-t", pane)
+
+
+async def test_a_subscriber_of_a_watch_is_told_when_it_ends(plain: Wire, place: Place) -> None:
+    pane = window(place)
+    watch = (await plain.call("notify-when", paneId=pane, triggers="pattern:x", timeout=60))["watchId"]
+    uri = f"tmux://watch/{watch}"
+    await plain.result("resources/subscribe", {"uri": uri})
+    listed = await plain.result("resources/list")
+    assert uri in [row["uri"] for row in listed["resources"]]
+    await plain.call("send-keys", paneId=pane, keys="x", enter=True)
+    told = await plain.told(of(UPDATED))
+    assert told["params"]["uri"] == uri
+    [content] = (await plain.result("resources/read", {"uri": uri}))["contents"]
+    assert json.loads(content["text"])["status"] == "done"
+    place.tmux("kill-pane", "-t", pane)
+
+
+async def test_a_watch_that_is_not_there_is_no_resource(plain: Wire) -> None:
+    for method in ("resources/read", "resources/subscribe"):
+        assert (await plain.fault(method, {"uri": "tmux://watch/w0"}))["code"] == -32002
+
+
+async def test_a_channel_is_declared_only_when_asked_for(plain: Wire, channel: Wire) -> None:
+    assert HANDSHAKES[channel.pid]["capabilities"]["experimental"] == {"claude/channel": {}}
+    assert "claude/channel" not in HANDSHAKES[plain.pid]["capabilities"].get("experimental", {})
+    tools = {row["name"] for row in (await channel.result("tools/list"))["tools"]}
+    assert {"notify-when", "get-watch", "cancel-watch"} <= tools
+
+
+async def test_a_watch_that_ends_is_pushed_before_its_result(channel: Wire, place: Place) -> None:
+    pane = window(place)
+    answer = await channel.call("watch-pane", paneId=pane, triggers="idle:0.1")
+    [pushed] = [message["params"] for message in channel.notices if message["method"] == CHANNEL]
+    channel.notices.clear()
+    assert pushed["content"] == f"tmux pane {pane}: idle:0.1 — No new output for 0.1s"
+    assert pushed["meta"] == {
+        "paneId": pane,
+        "event": "idle:0.1",
+        "detail": "No new output for 0.1s",
+        "elapsedSecs": f"{answer['elapsed']:.2f}",
+        "isAlive": "true",
+    }
+    place.tmux("kill-pane", "-t", pane)
+
+
+async def test_a_watch_nobody_waits_for_is_pushed_too_with_the_exit_code(channel: Wire) -> None:
+    made = await channel.call("create-session", name="pushed", command="read -r x; exit 5")
+    await channel.call("notify-when", paneId=made["paneId"], triggers="exit", timeout=60)
+    await channel.call("send-keys", paneId=made["paneId"], keys="x", enter=True)
+    pushed = (await channel.told(of(CHANNEL)))["params"]
+    assert pushed["content"].startswith(f"tmux pane {made['paneId']}: process exited (code 5). ")
+    assert (pushed["meta"]["exitCode"], pushed["meta"]["isAlive"]) == ("5", "false")
+    assert all(isinstance(value, str) for value in pushed["meta"].values())
+
+
+async def test_nothing_is_pushed_without_a_channel(plain: Wire, place: Place) -> None:
+    pane = window(place)
+    await plain.call("watch-pane", paneId=pane, triggers="idle:0.1")
+    assert CHANNEL not in {message["method"] for message in plain.notices}
+    place.tmux("kill-pane", "-t", pane)

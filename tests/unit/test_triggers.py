@@ -1,0 +1,185 @@
+"""Lists of triggers: what is understood, and what is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from muxpilot.errors import BadInput
+from muxpilot.watch.triggers import ERROR_WORDS, TRIGGERS, Trigger, parse, readiness
+from muxpilot.watch.urls import address
+
+
+def words(given: str | list[str]) -> list[str]:
+    return [trigger.word for trigger in parse(given)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("exit", ["exit"]),
+        ("exit,user_input,error", ["exit", "user_input", "error"]),
+        (" exit , error ,", ["exit", "error"]),
+        ("pattern:a{1,3}", ["pattern:a{1,3}"]),
+        ("pattern:a{1,3},exit", ["pattern:a{1,3}", "exit"]),
+        ("exit,pattern:one, two,idle:5", ["exit", "pattern:one, two", "idle:5"]),
+        ("pattern:x,exits", ["pattern:x,exits"]),
+        ("pattern:a:b,port:80", ["pattern:a:b", "port:80"]),
+        ("pattern:^(error|exit)$", ["pattern:^(error|exit)$"]),
+        ("file:/tmp/a,b,exit", ["file:/tmp/a,b", "exit"]),
+        ("url:http://localhost:8000/?a,b", ["url:http://localhost:8000/?a,b"]),
+        ("idle:0.5,quiet:250", ["idle:0.5", "quiet:250"]),
+        ("shell,password,bell,change", ["shell", "password", "bell", "change"]),
+        ("exit,exit", ["exit", "exit"]),
+    ],
+)
+def test_a_text_is_split_where_a_trigger_begins(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_a_list_is_taken_item_by_item_so_that_a_regex_may_hold_anything() -> None:
+    assert words(["pattern:a,exit", "exit"]) == ["pattern:a,exit", "exit"]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("bogus", "'bogus'"),
+        ("exit,bogus", "'bogus'"),
+        ("exit,bogus,error", "'bogus'"),
+        ("EXIT", "'EXIT'"),
+        ("idle", "'idle'"),
+        ("idle:", "'idle:'"),
+        ("idle:0", "'idle:0'"),
+        ("idle:-1", "'idle:-1'"),
+        ("idle:x", "'idle:x'"),
+        ("idle:1e3", "'idle:1e3'"),
+        ("idle:٣", "'idle:"),
+        ("quiet:1.5", "'quiet:1.5'"),
+        ("port:0", "'port:0'"),
+        ("port:65536", "'port:65536'"),
+        ("port:http", "'port:http'"),
+        ("exit:3", "'exit:3'"),
+        ("bell:", "'bell:'"),
+        ("pattern:", "'pattern:'"),
+        ("pattern:(", "'pattern:('"),
+        ("pattern:(?=x)", "'pattern:(?=x)'"),
+        ("file:", "'file:'"),
+        ("url:", "'url:'"),
+        (["exit,error"], "'exit,error'"),
+        (["exit", ""], "''"),
+        ("", "'triggers'"),
+        (" , ", "'triggers'"),
+        ([], "'triggers'"),
+    ],
+)
+def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse(given)
+    assert named in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_refusal_of_an_unknown_name_lists_all_that_are_known() -> None:
+    with pytest.raises(BadInput) as caught:
+        parse("bogus")
+    assert all(name in str(caught.value) for name in TRIGGERS)
+
+
+def first_error(line: str) -> bool:
+    [trigger] = parse("error")
+    assert trigger.finder is not None
+    return trigger.finder.first(line.encode()) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error: no such file",
+        "Error: x",
+        "ValueError: x",
+        "ERROR something",
+        "fatal: not a git repository",
+        "panic: runtime error",
+        "thread 'main' panicked",
+        "Unhandled Exception",
+        "build failed",
+        "2 FAILED",
+        "FAIL: test_x",
+        "--- FAIL",
+    ],
+)
+def test_an_error_is_told_by_its_words(line: str) -> None:
+    assert first_error(line)
+
+
+@pytest.mark.parametrize("line", ["0 errors", "failover", "failfast", "FAILOVER", "fail", "all well", ""])
+def test_other_words_are_no_errors(line: str) -> None:
+    assert not first_error(line)
+
+
+def test_the_readiness_pattern_is_told_as_a_pattern() -> None:
+    trigger = readiness("ready|done")
+    assert (trigger.word, trigger.name) == ("pattern:ready|done", "pattern")
+    for bad in ("", "("):
+        with pytest.raises(BadInput, match="'pattern'"):
+            readiness(bad)
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "port", "path"),
+    [
+        ("http://localhost", ("127.0.0.1", "::1"), 80, "/"),
+        ("http://LOCALHOST:8000/a?b=c#d", ("127.0.0.1", "::1"), 8000, "/a?b=c"),
+        ("http://app.localhost:3000", ("127.0.0.1", "::1"), 3000, "/"),
+        ("http://127.0.0.1:1", ("127.0.0.1",), 1, "/"),
+        ("http://127.9.9.9/", ("127.9.9.9",), 80, "/"),
+        ("http://[::1]:9/x", ("::1",), 9, "/x"),
+        ("http://0.0.0.0:8000", ("127.0.0.1", "::1"), 8000, "/"),
+    ],
+)
+def test_this_machine_is_known_without_asking_a_resolver(
+    url: str, hosts: tuple[str, ...], port: int, path: str
+) -> None:
+    found = address(url, ())
+    assert (found.hosts, found.port, found.path, found.is_secure) == (hosts, port, path, False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1",
+        "http://localhost.example.com",
+        "http://127.0.0.1.example.com",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://localhost@example.com/",
+        "http://user:pw@localhost/",
+        "https://localhost/",
+        "ftp://localhost/",
+        "file:///etc/passwd",
+        "localhost:8000",
+        "http://",
+        "http://localhost:0/",
+        "http://localhost:99999/",
+        "http://localhost/a b",
+        "http://localhost/\r\nHost: evil",
+        "http://localhost/é",
+        "",
+    ],
+)
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        address(url, ())
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_an_allowed_host_may_be_asked_also_by_https() -> None:
+    found = address("https://example.com/x", ("example.com",))
+    assert (found.hosts, found.port, found.is_secure) == (("example.com",), 443, True)
+
+
+def test_the_error_words_are_one_trigger_like_any_other() -> None:
+    [trigger] = parse(f"pattern:{ERROR_WORDS}")
+    assert isinstance(trigger, Trigger)
