@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -344,3 +345,24 @@ async def test_twenty_megabytes_are_searched_while_other_calls_go_on(
 async def test_the_answer_is_what_its_schema_says(rig: Rig) -> None:
     schema = json.dumps(rig.tools["search-buffer"].output_schema)
     assert '"resumeFromOffset": {"type": "object", "additionalProperties": {"type": "integer"}}' in schema
+
+
+async def test_the_configured_folders_are_the_only_ones(rig: Rig, buffer: str) -> None:
+    load(rig, buffer, b"\xff\0")
+    allowed, config = rig.folder / "allowed", rig.folder / "config.toml"
+    allowed.mkdir()
+    config.write_text(f"[security]\nallowed_buffer_paths = ['{allowed}']\n")
+    argv = [sys.executable, "-m", "muxpilot", "call", "--config", str(config), "--socket", rig.socket]
+    for path, words in [
+        (str(allowed / "file"), f"Buffer {buffer} saved to {allowed / 'file'}"),
+        ("other", f"Buffer {buffer} saved to other"),
+        (str(rig.folder / "file"), "is not under allowed buffer paths"),
+    ]:
+        call = [*argv, "save-buffer", json.dumps({"name": buffer, "path": path})]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=20, check=False)
+        assert words in done.stdout + done.stderr
+    assert {path.name: path.read_bytes() for path in allowed.iterdir()} == {
+        "file": b"\xff\0",
+        "other": b"\xff\0",
+    }
+    assert not (rig.folder / "file").exists()
