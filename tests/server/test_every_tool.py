@@ -25,6 +25,7 @@ NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 GOOD: dict[str, Any] = {
     "anchor": {"offsetBytes": 0, "matchLen": 1, "buffer": "good"},
     "clientTty": "/dev/pts/none",
+    "command": "true",
     "content": "x",
     "contextBytes": 10,
     "enabled": True,
@@ -36,10 +37,12 @@ GOOD: dict[str, Any] = {
     "mode": "literal",
     "name": "good",
     "path": "/tmp",
+    "pattern": "x",
     "query": "x",
     "text": "x",
     "title": "x",
     "to": "better",
+    "watchId": "w0",
 }
 # … and what some tools want besides.
 MORE: dict[str, dict[str, Any]] = {"resize-pane": {"width": 50}, "rename-session": {"newName": "good"}}
@@ -105,6 +108,8 @@ def fits(kind: str, value: Any) -> bool:
     python = {"string": str, "boolean": bool}.get(kind)
     if python is not None:
         return isinstance(value, python)
+    if kind == "array":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return kind in ("integer", "number") and type(value) in (int, *((float,) if kind == "number" else ()))
 
 

@@ -10,7 +10,7 @@ from tests.server.rig import serving
 STARRED = set(
     """
     list-sessions create-session kill-session list-windows create-window list-panes split-pane kill-pane
-    display-message capture-pane read-pane send-keys paste-text write-to-display
+    display-message capture-pane read-pane send-keys paste-text write-to-display pane-state
     """.split()
 )
 PRIMITIVES = STARRED | set(
@@ -20,9 +20,13 @@ PRIMITIVES = STARRED | set(
     swap-pane break-pane respawn-pane list-clients detach-client list-servers search-panes send-hex
     send-cancel send-eof send-escape send-enter send-tab send-backspace send-up send-down send-left send-right
     send-page-up send-page-down send-home send-end
+    list-buffers show-buffer save-buffer load-buffer set-buffer append-buffer delete-buffer rename-buffer
+    search-buffer subsearch-buffer
     """.split()
 )
-SCOPES = {"agentic": STARRED, "primitives": PRIMITIVES, "all": PRIMITIVES}
+WORKFLOWS = {"start-and-watch", "watch-pane"}
+EVERYTHING = PRIMITIVES | WORKFLOWS | {"wait-for-pane-change", "notify-when", "get-watch", "cancel-watch"}
+SCOPES = {"agentic": STARRED | WORKFLOWS, "primitives": PRIMITIVES, "all": EVERYTHING}
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -30,7 +34,7 @@ async def test_a_scope_offers_exactly_its_tools(scope: str) -> None:
     async with serving(scope, keeper=False) as rig:
         assert sorted(rig.tools) == sorted(SCOPES[scope])
         assert await rig.call("list-sessions") == {"sessions": []}
-        for name in sorted(PRIMITIVES - SCOPES[scope]):
+        for name in sorted(EVERYTHING - SCOPES[scope]):
             with pytest.raises(MCPError) as caught:
                 await rig.client.call_tool(name, {})
             assert caught.value.error.code == -32602
