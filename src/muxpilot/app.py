@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from muxpilot.config import Settings
 from muxpilot.dispatch import Dispatch
+from muxpilot.environment import PASSED
+from muxpilot.policy.judge import Judge
+from muxpilot.policy.model import load
 from muxpilot.resources import Resources
-from muxpilot.servers import Servers
+from muxpilot.servers import Named, Servers
+from muxpilot.tmux import Tmux
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
 
@@ -19,6 +23,7 @@ class App:
     servers: Servers
     dispatch: Dispatch
     resources: Resources
+    judge: Judge
 
     async def close(self) -> None:
         """All at once: each may have to wait for a tmux that does not answer."""
@@ -26,7 +31,24 @@ class App:
 
 
 def build(settings: Settings) -> App:
-    servers = Servers(settings.socket)
+    judge = Judge(load(settings, TOOLS))
+    servers = _servers(settings, judge)
     also = WITH_CHANNEL if settings.channel else frozenset()
-    dispatch = Dispatch(TOOLS, settings.scope, servers, also=also)
-    return App(settings, servers, dispatch, Resources(dispatch, servers))
+    paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
+    dispatch = Dispatch(TOOLS, settings.scope, servers, also=also, judge=judge, buffer_paths=paths)
+    return App(settings, servers, dispatch, Resources(dispatch, servers), judge)
+
+
+def _servers(settings: Settings, judge: Judge) -> Servers:
+    def prepare(tmux: Tmux) -> None:
+        if judge.policy.is_scoped:
+            tmux.connection.sieve = lambda rows: judge.sieve(tmux, rows)
+
+    return Servers(
+        settings.socket,
+        named={name: Named(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
+        ssh=settings.ssh,
+        passes=(*PASSED, *settings.security.pass_environment),
+        prepare=prepare,
+        sees=judge.policy.allows_socket,
+    )

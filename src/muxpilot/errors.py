@@ -88,6 +88,7 @@ class Denied(MuxpilotError):
     def __init__(self, what: str, key: str, why: str) -> None:
         super().__init__(f"{what} is denied by {key}: {why}.")
         self.key = key
+        self.why = why
 
 
 class NoStream(MuxpilotError):

@@ -23,6 +23,7 @@ _MISSING = frozenset(fault.code for fault in (NotFound, BadInput, Ambiguous, NoS
 # How long changes are gathered before the next is told.
 _PAUSE_S = 0.1
 _DEAD_PAUSE_S = 1.0
+_QUIET_S = 60.0
 
 # After these the list may be another one. Of a pane that is split off, tmux tells only those attached to it.
 _LIST_CHANGES = frozenset(
@@ -65,6 +66,7 @@ ROWS = (
     ),
     Row("tmux://window/{windowId}/info", "window-info", "A window", JSON),
     Row("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
+    Row("tmux://command/{commandId}/result", "command-result", "What a command did", JSON),
     Row("tmux://watch/{watchId}", "get-watch", "How a watch stands", JSON),
 )
 
@@ -94,7 +96,7 @@ class Resources:
     async def read(self, uri: str) -> tuple[str, str]:
         """The mime type and the text behind an address."""
         row, arguments = _find(uri)
-        answer = await self._dispatch.read(row.tool, arguments)
+        answer = await self._dispatch.read(row.tool, arguments, uri)
         if answer.error is not None:
             raise ResourceFailed(answer.text, is_missing=answer.error in _MISSING)
         return row.mime, answer.text
@@ -102,36 +104,51 @@ class Resources:
     async def list(self) -> Sequence[Entry]:
         """What there is now; where no tmux runs, only the addresses that are always good."""
         tmux = self._servers.default
-        entries = [Entry(row.template, row.title, row.mime) for row in ROWS if "{" not in row.template]
-        for kept in self._dispatch.watches.kept:
+        shown = {row.template for row in ROWS if self._dispatch.is_readable(row.tool)}
+        entries = [
+            Entry(row.template, row.title, row.mime)
+            for row in ROWS
+            if "{" not in row.template and row.template in shown
+        ]
+        for kept in self._dispatch.watches.kept if "tmux://watch/{watchId}" in shown else ():
             entries.append(Entry(f"tmux://watch/{kept.id}", f"Watch of pane {kept.plan.pane}", JSON))
+        for command in self._dispatch.shells.commands() if "tmux://command/{commandId}/result" in shown else ():
+            name = f"Command in pane {command.pane}: {command.text[:40]}"
+            entries.append(Entry(f"tmux://command/{command.id}/result", name, JSON))
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
         except NoServer:
             return entries
         sessions = {row.session_id: row.session_name for row in windows}
-        for session, name in sessions.items():
+        for session, name in sessions.items() if "tmux://session/{sessionId}/tree" in shown else ():
             entries.append(Entry(f"tmux://session/{session}/tree", f"Session {name}", JSON))
-        for window in {row.id: row for row in windows}.values():
+        is_shown = "tmux://window/{windowId}/info" in shown
+        for window in {row.id: row for row in windows}.values() if is_shown else ():
             entries.append(Entry(f"tmux://window/{window.id}/info", f"Window {window.name}", JSON))
         for pane in {row.id: row for row in panes}.values():
             name = (
                 f"Pane {pane.id} of {sessions.get(pane.session_id, pane.session_id)}: {pane.current_command}"
             )
-            entries += [
-                Entry(_address(pane.id), name, TEXT),
-                Entry(f"{_address(pane.id)}/info", f"{name} (facts)", JSON),
-            ]
+            if "tmux://pane/{paneId}" in shown:
+                entries.append(Entry(_address(pane.id), name, TEXT))
+            if "tmux://pane/{paneId}/info" in shown:
+                entries.append(Entry(f"{_address(pane.id)}/info", f"{name} (facts)", JSON))
         return entries
 
     async def follow(self, uri: str, changed: Tell) -> Stop:
         """Tell of every change behind an address, until the pane is gone or until it is stopped."""
-        _, arguments = _find(uri)
+        row, arguments = _find(uri)
+        try:
+            await self._dispatch.permit(row.tool, arguments)
+        except MuxpilotError as error:
+            raise ResourceFailed(str(error), is_missing=error.code in _MISSING) from None
         ready = asyncio.Event()
         if "paneId" in arguments:
             work = self._follow(str(arguments["paneId"]), ready, changed)
         elif "watchId" in arguments:
             work = self._follow_watch(str(arguments["watchId"]), ready, changed)
+        elif "commandId" in arguments:
+            work = self._follow_command(str(arguments["commandId"]), ready, changed)
         else:
             raise ResourceFailed(f"{uri} cannot be followed. Subscribe to a pane, such as tmux://pane/%3.")
         task = asyncio.create_task(work)
@@ -169,6 +186,18 @@ class Resources:
         kept = self._dispatch.watches.get(watch)
         ready.set()
         await kept.ended.wait()
+        await changed()
+
+    async def _follow_command(self, command_id: str, ready: asyncio.Event, changed: Tell) -> None:
+        """Whatever it prints or comes to, until it has ended."""
+        command = self._dispatch.shells.command(command_id)
+        ready.set()
+        while not command.status.is_final:
+            known = command.changes
+            await command.change(_QUIET_S, since=known)
+            if command.changes != known:
+                await changed()
+                await asyncio.sleep(_PAUSE_S)
         await changed()
 
     async def follow_list(self, changed: Tell) -> Stop:

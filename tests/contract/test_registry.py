@@ -159,14 +159,18 @@ def test_only_the_server_knows_the_sdk_and_only_patterns_know_re2() -> None:
 # Each may import what stands in its row, besides the standard library and its own package.
 LAYERS: dict[str, tuple[str, ...]] = {
     "errors.py": (),
+    "environment.py": (),
+    "config": ("errors", "toolkit"),
+    "policy": ("errors", "tmux", "config", "patterns", "toolkit"),
+    "audit": ("errors", "tmux", "config", "toolkit", "dispatch"),
     "patterns.py": ("errors",),
     "reading": ("errors", "tmux"),
-    "servers.py": ("tmux",),
+    "servers.py": ("errors", "tmux",),
     "state": (),
     "watch": ("errors", "tmux", "patterns", "reading", "state"),
     "toolkit": ("errors", "tmux", "reading", "servers", "watch"),
     "buffers": ("errors", "patterns", "tmux", "toolkit"),
-    "tools": ("errors", "tmux", "buffers", "patterns", "state", "toolkit", "watch"),
+    "tools": ("errors", "tmux", "servers", "buffers", "patterns", "state", "toolkit", "watch"),
     "heartbeat.py": ("toolkit",),
     "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat", "watch"),
 }

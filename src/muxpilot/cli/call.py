@@ -19,12 +19,12 @@ from muxpilot.toolkit.spec import Scope
 def run(settings: Settings, arguments: Namespace) -> int:
     """Every tool can be called by hand, whatever is offered to agents, unless a scope is asked for."""
     chosen = settings if arguments.scope else replace(settings, scope=Scope.ALL)
-    answer = asyncio.run(_call(chosen, arguments.tool, _given(arguments.arguments)))
+    answer = asyncio.run(_call(chosen, arguments.tool, given(arguments.arguments)))
     print(answer.text, file=sys.stderr if answer.is_error else sys.stdout)
     return 1 if answer.is_error else 0
 
 
-def _given(text: str) -> dict[str, object]:
+def given(text: str) -> dict[str, object]:
     try:
         value = json.loads(text)
     except ValueError as error:

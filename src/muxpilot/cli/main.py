@@ -15,19 +15,16 @@ from muxpilot.toolkit.spec import Scope
 
 CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
 
+# Flags that are settings; each is an argument of config.settings.
+_SETTINGS = ("scope", "socket", "shell_type", "config", "audit", "audit_full", "channel")
+
 _DESCRIPTION = "The tmux server for AI agents. Without a command it serves MCP on stdin and stdout."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
-        chosen = settings(
-            os.environ,
-            scope=arguments.scope,
-            socket=arguments.socket,
-            shell_type=arguments.shell_type,
-            channel=arguments.channel,
-        )
+        chosen = settings(os.environ, **{name: getattr(arguments, name) for name in _SETTINGS})
         command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(chosen, arguments)
     except BrokenPipeError:  # whoever read us has seen enough
@@ -52,6 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     call = _command(commands, "call", "call one tool and print its answer")
     call.add_argument("tool", metavar="TOOL")
     call.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
+    policy = _command(commands, "policy", "say whether a call is allowed, and which key decides")
+    policy.add_argument("action", choices=("explain",))
+    policy.add_argument("tool", metavar="TOOL")
+    policy.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
     install = _command(commands, "install", "enter muxpilot into an MCP client's configuration")
     install.add_argument("client", choices=CLIENTS)
     install.add_argument(
@@ -73,6 +74,13 @@ def _common(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
         default=missing,
         choices=SHELL_TYPES,
         help="a hint for panes whose shell is not detected",
+    )
+    parser.add_argument("--config", default=missing, metavar="PATH", help="a TOML file (TMUX_MCP_CONFIG)")
+    parser.add_argument(
+        "--audit", default=missing, metavar="PATH", help="log every call as a line of JSON (TMUX_DEBUG_AUDIT)"
+    )
+    parser.add_argument(
+        "--audit-full", default=missing, metavar="DIR", help="keep every capture (TMUX_DEBUG_AUDIT_FULL)"
     )
     parser.add_argument(
         "--channel", default=missing, action="store_true", help="push what watches come to (Claude Code)"

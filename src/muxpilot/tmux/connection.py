@@ -7,10 +7,11 @@ changes nothing, goes out again when the connection breaks under it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muxpilot.errors import ConnectionLost, NoServer
 from muxpilot.tmux import formats, oneshot, trust, version
@@ -23,6 +24,20 @@ from muxpilot.tmux.protocol import Notice, Output, Reply
 from muxpilot.tmux.scratch import Scratch
 
 Result = TypeVar("Result")
+
+# Takes the records that somebody may not see out of a listing.
+Sieve = Callable[[list[Any]], Awaitable[list[Any]]]
+_sees_all: ContextVar[bool] = ContextVar("sees_all", default=False)
+
+
+@contextmanager
+def unsifted() -> Iterator[None]:
+    """While a name is looked up, so that what is refused can be refused by its own rule."""
+    token = _sees_all.set(True)
+    try:
+        yield
+    finally:
+        _sees_all.reset(token)
 
 # tmux tells nobody when a pane dies that stays on the screen; a subscription does, within a second.
 _DEATHS = "muxpilot-dead::#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"
@@ -55,6 +70,7 @@ class Connection:
         self._is_closed = False
         self._is_new_enough = False
         self._listeners: list[Listener] = []
+        self.sieve: Sieve | None = None
 
     @property
     def scratch(self) -> Scratch:
@@ -107,7 +123,14 @@ class Connection:
     async def records(
         self, table: formats.Fields, into: Callable[..., Result], *command: str
     ) -> list[Result]:
-        """What a listing command prints, as records."""
+        """What a listing command prints, as records; of those, what may be seen."""
+        rows = await self.every_record(table, into, *command)
+        return rows if self.sieve is None or _sees_all.get() else await self.sieve(rows)
+
+    async def every_record(
+        self, table: formats.Fields, into: Callable[..., Result], *command: str
+    ) -> list[Result]:
+        """The same, whatever may be seen."""
         is_escaped = self._live is None or self._live.version >= version.CONTROLS_ARE_ESCAPED
         template = formats.template(table, counted=is_escaped)
         reply = await self.run((*command, "-F", template), repeatable=True, mark=formats.mark_of(template))

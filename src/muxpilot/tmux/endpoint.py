@@ -13,6 +13,7 @@ import stat
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class Endpoint:
     socket: str
     binary: str = "tmux"
     config: str | None = None
+    # Which variables a server that we start, and so every pane of it, inherits; None: all.
+    passes: tuple[str, ...] | None = None
 
     def argv(self, *flags: str, commands: Sequence[Command]) -> list[bytes]:
         """A tmux process that runs these commands; without `-u` tmux prints `_` outside UTF-8 locales."""
@@ -88,7 +91,11 @@ class Endpoint:
         return found
 
     def environment(self) -> Mapping[str, str]:
-        return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+        """Ours, without what would make tmux think that it runs inside another."""
+        names = [name for name in os.environ if name not in ("TMUX", "TMUX_PANE")]
+        if self.passes is not None:
+            names = [name for name in names if any(fnmatchcase(name, item) for item in self.passes)]
+        return {name: os.environ[name] for name in names}
 
     def check(self) -> None:
         """Refuse a socket that is not there, or that another user could have put there."""

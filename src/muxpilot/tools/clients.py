@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from muxpilot.errors import MuxpilotError, NoServer
-from muxpilot.tmux import Client, PaneId, Tmux
+from muxpilot.servers import Named
+from muxpilot.tmux import Client, PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
@@ -76,10 +77,14 @@ async def detach_client(
 @tool(Effect.READ, PRIMITIVE, "list")
 async def list_servers(ctx: Context) -> ServerList:
     """List the tmux servers that can be named, and how they are."""
-    return ServerList([await _server("default", ctx.servers.default)])
+    return ServerList([await _server(ctx, name, entry) for name, entry in ctx.servers.known()])
 
 
-async def _server(name: str, tmux: Tmux) -> ServerRow:
+async def _server(ctx: Context, name: str, entry: Named) -> ServerRow:
+    try:
+        tmux = ctx.servers.get(None if name == "default" else name)
+    except MuxpilotError as error:
+        return ServerRow(name, entry.socket or "", entry.ssh, "unreachable", None, None, str(error))
     try:
         sessions = len(await tmux.sessions.list())
         version = await tmux.version_text()

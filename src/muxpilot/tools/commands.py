@@ -11,6 +11,7 @@ from muxpilot.shells.command import Command
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
+from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
 
 CommandId = Annotated[str, "From execute-command"]
@@ -88,7 +89,7 @@ def _execute_deadline(arguments: Mapping[str, Any]) -> float:
 async def execute_command(
     ctx: Context,
     pane_id: PaneId,
-    command: Annotated[str, "One line or many, as you would type it"],
+    command: Annotated[str, "One line or many, as you would type it", Mark.SHELL],
     timeout_seconds: Annotated[float, "Then it goes on without you", Between(0, _LONGEST_S)] = 30,
     wait_ms: Annotated[int | None, "Wait only so long", Between(0, _LONGEST_S * 1000)] = None,
     raw_mode: Annotated[bool, "Only type it; track nothing"] = False,  # noqa: FBT002

@@ -44,8 +44,8 @@ class BytesSent:
 def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     """What send-keys types, as the policy sees it."""
     keys = arguments["keys"]
-    strokes = [keys] if arguments["literal"] else [Key(name) for name in parse(keys)]
-    return (strokes + ([Key("Enter")] if arguments["enter"] else [])) * arguments["repeat"]
+    strokes: list[str] = [keys] if arguments["literal"] else [Key(name) for name in parse(keys)]
+    return [*strokes, *([Key("Enter")] if arguments["enter"] else [])] * int(arguments["repeat"])
 
 
 def _text_typed(arguments: Mapping[str, Any]) -> Sequence[str]:

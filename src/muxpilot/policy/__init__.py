@@ -1,0 +1,1 @@
+"""Who may do what: one decision, with its reason, before every effect."""

@@ -1,0 +1,53 @@
+"""The command filter: every statement of a text against the patterns of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muxpilot.policy.shell import Statement, pieces, read
+
+KEY = "security.command_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRule:
+    """`patterns` are compiled; `is_allowlist`: every statement must match one, otherwise none may."""
+
+    is_allowlist: bool
+    patterns: tuple[Any, ...]
+
+    def refusal(self, text: str, *, is_typed: bool = False) -> str | None:
+        """Why a text may not reach a shell, or None. Typed text may be meant for a program that is none."""
+        if not text.strip():
+            return None
+        reading = read(text)
+        if reading.problem is not None and (self.is_allowlist or reading.is_shell or not is_typed):
+            return self._denied(reading.statements, text) or f"it cannot be judged: {reading.problem}"
+        if self.is_allowlist:
+            return self._missing(reading.statements)
+        guessed = () if reading.is_shell else tuple(Statement(piece, piece) for piece in pieces(text))
+        return self._denied((*reading.statements, *guessed), text)
+
+    def _missing(self, statements: Sequence[Statement]) -> str | None:
+        for row in statements:
+            if not row.is_plain and not row.is_guess and not self._matches(row.text):
+                return f"{_shown(row.text)} is not in the allowlist"
+        return None
+
+    def _denied(self, statements: Sequence[Statement], text: str) -> str | None:
+        if self.is_allowlist:
+            return None
+        for row in statements:
+            if any(self._matches(spelling) for spelling in row.spellings):
+                return f"{_shown(row.text)} is in the denylist"
+        return f"{_shown(text)} is in the denylist" if self._matches(text.strip()) else None
+
+    def _matches(self, text: str) -> bool:
+        return any(pattern.search(text) is not None for pattern in self.patterns)
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 60 else f"{line[:60]}…")

@@ -1,0 +1,131 @@
+"""The one decision: a pure function of the policy and a call's facts. The first rule that denies wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from muxpilot.policy.commands import KEY as COMMAND_FILTER
+from muxpilot.policy.model import OPEN_TOOLS, Policy
+
+OWN_PANE = "own-pane protection"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What would reach a shell, or a program that may be one."""
+
+    text: str
+    is_typed: bool = False
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A call as it would act: on ids, with everything that it would reach.
+
+    `sessions` are the ids and names of each place that it reaches: one of them must be allowed.
+    """
+
+    tool: str
+    socket: str
+    sessions: tuple[frozenset[str], ...] = ()
+    panes: tuple[frozenset[str], ...] = ()
+    makes_session: bool = False
+    makes_pane: bool = False
+    is_raw: bool = False
+    kills: bool = False
+    own_pane: str | None = None
+    texts: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`key` is the rule that decided; `words` say why, for a denial."""
+
+    is_allowed: bool
+    key: str
+    words: str = ""
+
+
+ALLOWED = Verdict(is_allowed=True, key="no rule denies it")
+
+Rule = Callable[[Policy, Facts], Verdict | None]
+
+
+def decide(policy: Policy, facts: Facts) -> Verdict:
+    for rule in _rules(policy):
+        verdict = rule(policy, facts)
+        if verdict is not None:
+            return verdict
+    return ALLOWED if policy.is_on else Verdict(is_allowed=True, key="security.enabled")
+
+
+def _rules(policy: Policy) -> Iterator[Rule]:
+    if policy.is_on:
+        yield from (_tool, _server, _session, _pane)
+    yield _own_pane
+    if policy.is_on:
+        yield _content
+
+
+def _tool(policy: Policy, facts: Facts) -> Verdict | None:
+    key = policy.closing_key(facts.tool)
+    if key is not None:
+        return _denied(key, "the tool is not allowed")
+    if facts.is_raw and not policy.allows_raw_mode:
+        return _denied("security.allow_raw_mode", "rawMode is not allowed")
+    if facts.makes_session and not policy.allows_create:
+        return _denied("security.allow_create", "it would make a session")
+    if facts.kills and not policy.allows_kill:
+        return _denied("security.allow_kill", "it would end what runs there")
+    return None
+
+
+def _server(policy: Policy, facts: Facts) -> Verdict | None:
+    if facts.tool in OPEN_TOOLS or policy.allows_socket(facts.socket):
+        return None
+    return _denied("security.allowed_sockets", f"the socket {facts.socket} is not in it")
+
+
+def _session(policy: Policy, facts: Facts) -> Verdict | None:
+    for names in facts.sessions if policy.sessions is not None else ():
+        if not names & (policy.sessions or frozenset()):
+            return _denied("security.allowed_sessions", f"session {_first(names)} is not in it")
+    return None
+
+
+def _pane(policy: Policy, facts: Facts) -> Verdict | None:
+    if policy.panes is None:
+        return None
+    for names in facts.panes:
+        if not names & policy.panes:
+            return _denied("security.allowed_panes", f"it would reach {_first(names)}, which is not in it")
+    if facts.makes_pane or facts.makes_session:
+        return _denied("security.allowed_panes", "it would make a pane that is not in it")
+    return None
+
+
+def _own_pane(policy: Policy, facts: Facts) -> Verdict | None:
+    if facts.own_pane is None:
+        return None
+    return _denied(OWN_PANE, f"muxpilot itself runs in pane {facts.own_pane}, which it would reach")
+
+
+def _content(policy: Policy, facts: Facts) -> Verdict | None:
+    if policy.commands is None:
+        return None
+    for text in facts.texts:
+        reason = text.problem or policy.commands.refusal(text.text, is_typed=text.is_typed)
+        if reason:
+            return _denied(COMMAND_FILTER, reason)
+    return None
+
+
+def _denied(key: str, words: str) -> Verdict:
+    return Verdict(is_allowed=False, key=key, words=words)
+
+
+def _first(names: frozenset[str]) -> str:
+    """The id, if it is known: it sorts before a name."""
+    return min(names) if names else "without a name"

@@ -1,0 +1,160 @@
+"""The policy at work: facts of a call are gathered, the decision is made, and a denial is raised."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from muxpilot.errors import Denied, NoServer
+from muxpilot.policy import typed
+from muxpilot.policy.decide import Facts, Text, Verdict, decide
+from muxpilot.policy.model import Policy
+from muxpilot.policy.reach import Map, Reach, makes_session, own_pane, reach
+from muxpilot.tmux import Client, Pane, PaneId, Session, Tmux, Window
+from muxpilot.toolkit.marks import Mark
+from muxpilot.toolkit.spec import Effect, Tool
+
+_LONGEST_WAIT_S = 10.0
+_LOOK_AGAIN_S = 0.25
+
+
+class Judge:
+    def __init__(self, policy: Policy, environment: Mapping[str, str] = os.environ) -> None:
+        self.policy = policy
+        self._environment = environment
+        self._typed = typed.Typed()
+
+    def closes(self, name: str) -> bool:
+        return self.policy.closing_key(name) is not None
+
+    def gate(self, tool: Tool, tmux: Tmux) -> None:
+        """Tool and server, before that server is asked anything."""
+        _raise(tool, decide(self.policy, Facts(tool.name, tmux.socket)))
+
+    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Raise what denies the call; what is allowed is remembered as typed."""
+        lines: dict[str, typed.Line] = {}
+        verdict = await self._verdict(tool, tmux, arguments, lines)
+        _raise(tool, verdict)
+        await self._let_person_finish(tool, tmux, arguments)
+        for pane, line in lines.items():
+            self._typed.keep(tmux.socket, pane, line)
+
+    async def explain(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> Verdict:
+        return await self._verdict(tool, tmux, arguments, {})
+
+    async def _verdict(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
+    ) -> Verdict:
+        own = own_pane(tmux, self._environment) if tool.effect in (Effect.TYPE, Effect.DESTROY) else None
+        reached = Reach()
+        if self.policy.is_scoped or own is not None:
+            reached = await reach(tool, tmux, arguments)
+        return decide(
+            self.policy,
+            Facts(
+                tool.name,
+                tmux.socket,
+                sessions=reached.sessions,
+                panes=tuple(place.names for place in reached.panes),
+                makes_session=makes_session(tool, arguments),
+                makes_pane=tool.name in ("create-window", "split-pane"),
+                is_raw=bool(arguments.get("raw_mode")),
+                kills=tool.name == "respawn-pane" and bool(arguments.get("kill")),
+                own_pane=own if own in {place.pane for place in reached.panes} else None,
+                texts=self._texts(tool, tmux, arguments, lines) if self.policy.commands else (),
+            ),
+        )
+
+    def _texts(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
+    ) -> tuple[Text, ...]:
+        """All that would end at a shell, with what already stands on the line of the pane."""
+        pane = str(arguments.get("pane_id") or "")
+        line = self._typed.line(tmux.socket, pane)
+        texts: list[Text] = []
+        if tool.types is not None:
+            texts, lines[pane] = typed.entered(line, tool.types(arguments))
+        for argument in tool.arguments:
+            value = arguments.get(argument.name)
+            if not isinstance(value, str):
+                continue
+            if Mark.LINES in argument.marks:
+                entered, lines[pane] = typed.entered(line, (value, "\n"))
+                texts += [*entered, Text(value, is_typed=True)]
+            elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and pane:
+                enters = not arguments.get("no_enter")
+                text, lines[pane] = typed.before_command(line, value, enters=enters)
+                texts.append(text)
+            elif Mark.SHELL in argument.marks:
+                texts.append(Text(value))
+        return tuple(texts)
+
+    async def _let_person_finish(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """A person who just used the pane is waited for; one who goes on is not typed over."""
+        pane = arguments.get("pane_id")
+        pause_s = self.policy.person_pause_s
+        if not pause_s or tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
+            return
+        give_up = time.monotonic() + _LONGEST_WAIT_S
+        while await _is_used(tmux, pane, pause_s):
+            if time.monotonic() > give_up:
+                raise Denied(tool.name, "security.person_pause_seconds", f"a person is typing in pane {pane}")
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    async def sieve(self, tmux: Tmux, rows: Sequence[Any]) -> list[Any]:
+        """Of what tmux lists, only what is allowed."""
+        if not rows or not isinstance(rows[0], Session | Window | Pane | Client):
+            return list(rows)
+        map_ = await Map.of(tmux)
+        return [row for row in rows if getattr(row, "is_hub", False) or self._sees(map_, row)]
+
+    def _sees(self, map_: Map, row: Any) -> bool:
+        if isinstance(row, Pane):
+            return self._allows(map_, [place for place in (map_.places.get(row.id),) if place])
+        if isinstance(row, Window):
+            inside = [place for place in map_.places.values() if place.window == row.id]
+            return self._allows_session(map_, row.session_id) and self._allows(map_, inside)
+        session = row.session_id if isinstance(row, Client) else row.id
+        if session is None:
+            return False
+        return self._allows_session(map_, session) and self._allows(map_, map_.of_session(session))
+
+    def _allows(self, map_: Map, places: Sequence[Any]) -> bool:
+        """Whether any of these may be reached."""
+        facts = (
+            Facts("list-panes", "", tuple(map_.sessions_of([place])), (place.names,)) for place in places
+        )
+        return any(decide(self._only_places, item).is_allowed for item in facts)
+
+    def _allows_session(self, map_: Map, session: Any) -> bool:
+        name = map_.session_names.get(session, "")
+        return self.policy.sessions is None or bool({session, name} & self.policy.sessions)
+
+    @property
+    def _only_places(self) -> Policy:
+        return Policy(sessions=self.policy.sessions, panes=self.policy.panes)
+
+
+def _raise(tool: Tool, verdict: Verdict) -> None:
+    if not verdict.is_allowed:
+        raise Denied(tool.name, verdict.key, verdict.words)
+
+
+async def _is_used(tmux: Tmux, pane: PaneId, pause_s: int) -> bool:
+    """Whether a person who looks at this pane pressed a key, after they came, within the pause."""
+    ask = "#{pane_id} #{client_activity} #{client_created} #{client_control_mode}"
+    try:
+        reply = await tmux.connection.run(("list-clients", "-F", ask), repeatable=True)
+    except NoServer:
+        return False
+    now = time.time()
+    for line in reply.blocks[0].lines:
+        shown, activity, created, is_program = line.decode("ascii", "replace").split(" ")
+        is_person_here = shown == pane and is_program != "1" and int(activity) > int(created)
+        if is_person_here and now - int(activity) < pause_s:
+            return True
+    return False

@@ -1,0 +1,367 @@
+"""Every statement that a shell would run for a text, however deep it is wrapped.
+
+tree-sitter's bash grammar finds the simple commands; runners.py tells which of them run others. Whatever
+cannot be known before the shell runs it is a problem, and a text with a problem is not judged harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from muxpilot.policy.shell import loose, runners
+from muxpilot.policy.shell.words import Word, unquoted
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+# The grammar's time may grow with the square of these: together they keep it to about a tenth of a second.
+_LONGEST = 20_000
+_MOST_OPERATORS = 600
+_OPERATORS = re.compile(r"[|&;()<>{}\[\]!`]")
+_DEEPEST = 8
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SINGLE_QUOTED = re.compile(r"'[^']*'")
+# What an interactive shell replaces by a line of its history.
+_HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
+_PROMPT_EXPANSION = re.compile(r"@P\s*\}$")
+_HARMLESS_REDIRECT = re.compile(r"\d*(?:[<>]&[\d-]+-?|(?:&>>?|>>?|>\||>&)\s*/dev/null|<\s*/dev/null)")
+_NOT_A_FILE = re.compile(r"-|/dev/(?:stdin|fd/.*)|/proc/.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`text` is what is judged: words without quotes, then redirections.
+
+    `is_plain`: it only runs another statement, which is judged in its place. `is_guess`: it may be one.
+    """
+
+    text: str
+    source: str
+    is_plain: bool = False
+    is_guess: bool = False
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Also by its name alone: `/bin/rm` is `rm`."""
+        name, blank, rest = self.text.partition(" ")
+        return (self.text, self.source, f"{name.rpartition('/')[2].lstrip('=')}{blank}{rest}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`problem` says why the text cannot be judged; `is_shell` is false where the grammar does not fit."""
+
+    statements: tuple[Statement, ...]
+    problem: str | None = None
+    is_shell: bool = True
+
+
+def read(text: str) -> Reading:
+    """The statements of a text that somebody wants a shell to run."""
+    if len(text) > _LONGEST or len(_OPERATORS.findall(text)) > _MOST_OPERATORS:
+        return Reading((), f"it is longer than {_LONGEST} characters or has over {_MOST_OPERATORS} operators")
+    reader = _Reader()
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _CONTROLS.search(plain):
+        reader.problems.append("it holds control characters, which edit the line")
+    if _HISTORY.search(_SINGLE_QUOTED.sub("''", plain)):
+        reader.problems.append("it may recall a line of the shell's history")
+    reader.text(plain)
+    problem = reader.problems[0] if reader.problems else None
+    return Reading(tuple(reader.statements), problem, reader.is_shell)
+
+
+@cache
+def _parser() -> Parser:
+    from tree_sitter import Language, Parser  # loaded when a filter is first used
+    from tree_sitter_bash import language
+
+    return Parser(Language(language()))
+
+
+class _Reader:
+    def __init__(self, depth: int = 0, *, is_fed: bool = False) -> None:
+        self.statements: list[Statement] = []
+        self.problems: list[str] = []
+        self.is_shell = True
+        self._depth = depth
+        self._is_fed = is_fed
+
+    def text(self, text: str) -> None:
+        root = _parser().parse(text.encode()).root_node
+        if root.has_error:
+            self.is_shell = False
+            self.problems.append("it is not shell that can be read")
+        for node in _walk(root):
+            visit = _VISITS.get(node.type)
+            if visit is not None:
+                visit(self, node)
+
+    def command(self, node: Node) -> None:
+        words = [unquoted(source) for source in _words(node)]
+        if words:
+            self.simple(words, node, redirects=_redirects(node))
+
+    def simple(self, words: Sequence[Word], node: Node, *, redirects: Sequence[str] = ()) -> None:
+        name = words[0].text.rpartition("/")[2].lstrip("=")
+        if not words[0].is_fixed and name != "[":
+            self.problems.append(f"which program runs is known only to the shell: {words[0].source[:40]}")
+        is_plain = self._runs_others(name, words, node)
+        text = " ".join([*(word.text for word in words), *redirects])
+        self.statements.append(Statement(text, " ".join(word.source for word in words), is_plain))
+
+    def _runs_others(self, name: str, words: Sequence[Word], node: Node) -> bool:
+        """Judge what this program runs; true if it is nothing but a way to run that."""
+        for value in runners.option_values(words[1:], runners.TEXT_OPTIONS.get(name, ())):
+            self._nested(value)
+        if name in runners.SHELLS:
+            return self._shell(words, node)
+        if name in _SPECIAL:
+            return _SPECIAL[name](self, words, node)
+        if name in runners.INTERPRETERS:
+            self._guess(words)
+        if name in ("docker", "podman", "kubectl", "nerdctl", "lxc"):
+            self._contained(words, node)
+        runner = runners.RUNNERS.get(name)
+        return runner is not None and self._runner(runner, words, node)
+
+    def _runner(self, runner: runners.Runner, words: Sequence[Word], node: Node) -> bool:
+        assignments, inner = runners.inner_of(runner, words)
+        for word in assignments:
+            self._assigned(word.text, is_fixed=word.is_fixed)
+        if not inner:
+            return False
+        if runner.is_text:
+            self._nested(_joined(inner))
+        else:
+            self.simple(inner, node)
+        return runner.is_plain
+
+    def _shell(self, words: Sequence[Word], node: Node) -> bool:
+        has_text, at = False, 1
+        while at < len(words) and words[at].text[:1] in ("-", "+") and words[at].text not in ("-", "--"):
+            option = words[at].text
+            has_text = has_text or option == "--command" or (option[:2] != "--" and "c" in option)
+            is_valued = option in ("--rcfile", "--init-file") or (option[:2] != "--" and option[-1] in "oO")
+            at += 2 if is_valued else 1
+        at += at < len(words) and words[at].text == "--"
+        script = words[at] if at < len(words) else None
+        if has_text and script is None:
+            self.problems.append("what the inner shell runs is not there")
+        elif has_text and script is not None:
+            self._nested(script)
+        elif script is None or _NOT_A_FILE.fullmatch(script.text):
+            self._read_by_shell(node)
+        elif not script.is_fixed:
+            self.problems.append(f"which script runs is known only to the shell: {script.source[:40]}")
+        return has_text
+
+    def _read_by_shell(self, node: Node) -> None:
+        """A shell that reads its statements from somewhere."""
+        fed = list(_fed(node))
+        if (fed and fed[0] is None) or (not fed and self._is_fed):
+            self.problems.append("a shell would run what another program, or a file, gives it")
+        elif fed and fed[0] is not None:
+            self._nested(fed[0])
+
+    def _nested(self, word: Word) -> None:
+        if not word.is_fixed:
+            self.problems.append(f"what an inner shell runs is known only to the shell: {word.source[:40]}")
+        elif self._depth >= _DEEPEST or len(self.statements) > _MOST_OPERATORS:
+            self.problems.append("it is nested too deep")
+        else:
+            inner = _Reader(self._depth + 1, is_fed=True)
+            inner.text(word.text)
+            self.statements += inner.statements
+            self.problems += inner.problems
+
+    def _guess(self, words: Sequence[Word]) -> None:
+        for word in words[1:]:
+            for text in (*loose.strings(word.text), word.text):
+                self.statements += [Statement(piece, piece, is_guess=True) for piece in loose.pieces(text)]
+
+    def _contained(self, words: Sequence[Word], node: Node) -> None:
+        for at in range(2, len(words)):
+            if words[at].text.rpartition("/")[2] in runners.SHELLS:
+                self._shell(words[at:], node)
+                return
+
+    def assignment(self, node: Node) -> None:
+        word = unquoted(_source(node))
+        self._assigned(word.text, is_fixed=word.is_fixed)
+
+    def _assigned(self, text: str, *, is_fixed: bool) -> None:
+        name, _, value = text.partition("=")
+        name = name.partition("[")[0].rstrip("+")
+        if runners.changes_what_runs(name):
+            self.statements.append(Statement(text, text))
+        if runners.is_run_by_somebody(name):
+            self._nested(Word(text, value, is_fixed))
+        elif is_fixed and ("$(" in value or "`" in value):
+            # Arithmetic and prompts would run it later.
+            self._nested(Word(text, f": {value}"))
+
+    def declaration(self, node: Node) -> None:
+        words = [unquoted(_source(child)).text for child in node.children]
+        self.statements.append(Statement(" ".join(words), _source(node)))
+
+    def redirection(self, node: Node) -> None:
+        if node.child_by_field_name("body") is None:
+            text = " ".join(_redirects_of(node))
+            if text:
+                self.statements.append(Statement(text, _source(node)))
+
+    def expansion(self, node: Node) -> None:
+        if _PROMPT_EXPANSION.search(_source(node)):
+            self.problems.append("it expands a variable as a prompt, which may run anything")
+
+    def eval(self, words: Sequence[Word], node: Node) -> bool:
+        if len(words) > 1:
+            self._nested(_joined(words[1:]))
+        return len(words) > 1
+
+    def source(self, words: Sequence[Word], node: Node) -> bool:
+        if len(words) > 1 and (not words[1].is_fixed or _NOT_A_FILE.fullmatch(words[1].text)):
+            self.problems.append(f"what is sourced is known only to the shell: {words[1].source[:40]}")
+        return False
+
+    def trap(self, words: Sequence[Word], node: Node) -> bool:
+        if len(words) > 2 and words[1].text not in ("", "-") and not words[1].text.startswith("-"):
+            self._nested(words[1])
+        return False
+
+    def alias(self, words: Sequence[Word], node: Node) -> bool:
+        for word in words[1:]:
+            _, equals, value = word.text.partition("=")
+            if equals:
+                self._nested(Word(word.source, value, word.is_fixed))
+        return False
+
+    def find(self, words: Sequence[Word], node: Node) -> bool:
+        for inner in runners.found_commands(words):
+            self.simple(inner, node)
+        return False
+
+    def xargs(self, words: Sequence[Word], node: Node) -> bool:
+        replaces = any(word.text[:2] in ("-I", "-i") or word.text.startswith("--replace") for word in words)
+        hole = next(iter(runners.option_values(words, ("-I",))), Word("{}", "{}")).text
+        holes = [runners.with_holes(word, hole) if replaces else word for word in words]
+        return self._runner(runners.RUNNERS["xargs"], holes, node)
+
+    def looking(self, words: Sequence[Word], node: Node) -> bool:
+        """`command -v rm` runs nothing."""
+        if len(words) > 1 and words[1].text in ("-v", "-V"):
+            return False
+        return self._runner(runners.RUNNERS["command"], words, node)
+
+    def history(self, words: Sequence[Word], node: Node) -> bool:
+        if not any(word.text.startswith("-l") for word in words[1:]):
+            self.problems.append("it runs a line of the shell's history")
+        return False
+
+    def hash(self, words: Sequence[Word], node: Node) -> bool:
+        for value in runners.option_values(words[1:], ("-p",)):
+            self.simple([value], node)
+        return False
+
+
+_VISITS = {
+    "command": _Reader.command,
+    "variable_assignment": _Reader.assignment,
+    "declaration_command": _Reader.declaration,
+    "unset_command": _Reader.declaration,
+    "redirected_statement": _Reader.redirection,
+    "expansion": _Reader.expansion,
+}
+_SPECIAL = {
+    "eval": _Reader.eval,
+    ".": _Reader.source,
+    "source": _Reader.source,
+    "trap": _Reader.trap,
+    "alias": _Reader.alias,
+    "find": _Reader.find,
+    "xargs": _Reader.xargs,
+    "command": _Reader.looking,
+    "fc": _Reader.history,
+    "hash": _Reader.hash,
+}
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    """Without recursion: a text may be nested as deep as it is long."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def _source(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _words(command: Node) -> list[str]:
+    """The grammar takes a line continuation for a blank; where no blank is, it joins two words."""
+    words: list[str] = []
+    end = -1
+    for at, child in enumerate(command.children):
+        if command.field_name_for_child(at) not in ("name", "argument"):
+            continue
+        gap = (command.text or b"")[end - command.start_byte : child.start_byte - command.start_byte]
+        if words and not gap.replace(b"\\\n", b""):
+            words[-1] += _source(child)
+        else:
+            words.append(_source(child))
+        end = child.end_byte
+    return words
+
+
+def _redirects(command: Node) -> list[str]:
+    outer = command.parent
+    own = _redirects_of(command)
+    return own + (_redirects_of(outer) if outer is not None and outer.type == "redirected_statement" else [])
+
+
+def _redirects_of(node: Node) -> list[str]:
+    """Where it reads and writes; copies of descriptors and the null device are nothing to judge."""
+    sources = [_source(child) for child in node.children if child.type == "file_redirect"]
+    return [unquoted(source).text for source in sources if not _HARMLESS_REDIRECT.fullmatch(source)]
+
+
+def _fed(node: Node) -> Iterator[Word | None]:
+    """What stands on a command's input, nearest first; None for what only runs will tell."""
+    inner: Node | None = None
+    at: Node | None = node
+    while at is not None:
+        for child in at.children:
+            if child.type == "herestring_redirect":
+                yield unquoted(_source(child.children[-1]))
+            elif child.type == "heredoc_redirect" and child != inner:
+                yield _here_document(child)
+            elif child.type == "file_redirect" and _source(child).lstrip("0123456789").startswith("<"):
+                yield None
+        if at.type == "pipeline" and inner is not None and at.children[0] != inner:
+            yield None
+        if at.type in ("heredoc_redirect", "function_definition"):
+            yield None
+        inner, at = at, at.parent
+
+
+def _here_document(node: Node) -> Word:
+    start = next((_source(child) for child in node.children if child.type == "heredoc_start"), "")
+    body = next((_source(child) for child in node.children if child.type == "heredoc_body"), "")
+    is_fixed = any(quote in start for quote in "'\"\\") or not re.search(r"[$`]", body)
+    return Word(body, body, is_fixed)
+
+
+def _joined(words: Sequence[Word]) -> Word:
+    return Word(
+        " ".join(word.source for word in words),
+        " ".join(word.text for word in words),
+        all(word.is_fixed for word in words),
+    )

@@ -1,0 +1,95 @@
+"""A shell word without its quotes, and whether it can be known before the shell expands it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ANSI_C = {
+    **{letter: chr(code) for letter, code in zip("abefnrtv", (7, 8, 27, 12, 10, 13, 9, 11), strict=True)},
+    "E": "\x1b",
+}
+_ANSI_C_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
+_EXPANSION = re.compile(r"\$[\w{(\[@*#?$!-]|\$(?=')|`|<\(|>\(")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """`text` is what the program gets; where the shell would change it, `is_fixed` is false."""
+
+    source: str
+    text: str
+    is_fixed: bool = True
+
+
+def unquoted(source: str) -> Word:
+    """Quotes, backslashes and line continuations taken away; what expands stays as it is written."""
+    text, at, is_fixed = "", 0, True
+    while at < len(source):
+        part, at, is_known = _piece(source, at)
+        text += part
+        is_fixed = is_fixed and is_known
+    return Word(source, text, is_fixed)
+
+
+def _piece(source: str, at: int) -> tuple[str, int, bool]:
+    """The next piece, where it ends, and whether it stands for itself."""
+    char = source[at]
+    if char == "\\":
+        return source[at + 1 : at + 2].replace("\n", ""), at + 2, True
+    if char == "'":
+        end = _closing(source, at + 1, "'")
+        return source[at + 1 : end], end + 1, True
+    if source.startswith("$'", at):
+        end = _ansi_c_end(source, at + 2)
+        return ansi_c(source[at + 2 : end]), end + 1, True
+    if char == '"' or source.startswith('$"', at):
+        return _double_quoted(source, at + (1 if char == '"' else 2))
+    if _EXPANSION.match(source, at):
+        return source[at:].replace('"', ""), len(source), False
+    if char in "*?[" or (char == "{" and _BRACES.match(source, at)):
+        return char, at + 1, False
+    return char, at + 1, True
+
+
+def _double_quoted(source: str, at: int) -> tuple[str, int, bool]:
+    text = ""
+    while at < len(source) and source[at] != '"':
+        if source[at] == "\\" and source[at + 1 : at + 2] in tuple('$`"\\\n'):
+            text += source[at + 1].replace("\n", "")
+            at += 2
+        elif source[at] == "`" or (source[at] == "$" and _EXPANSION.match(source, at)):
+            return text + source[at:].replace('"', ""), len(source), False
+        else:
+            text += source[at]
+            at += 1
+    return text, at + 1, True
+
+
+def _closing(source: str, at: int, quote: str) -> int:
+    end = source.find(quote, at)
+    return end if end >= 0 else len(source)
+
+
+def _ansi_c_end(source: str, at: int) -> int:
+    while at < len(source) and source[at] != "'":
+        at += 2 if source[at] == "\\" else 1
+    return min(at, len(source))
+
+
+def ansi_c(body: str) -> str:
+    """`$'\\x72m'` is `rm`."""
+
+    def char(found: re.Match[str]) -> str:
+        two, four, eight, octal, control, letter = found.groups()
+        digits = two or four or eight
+        if digits:
+            return chr(min(int(digits, 16), 0x10FFFF))
+        if octal:
+            return chr(int(octal, 8) & 0xFF)
+        return chr(ord(control) & 0x1F) if control else _ANSI_C.get(letter, letter)
+
+    return _ANSI_C_ESCAPE.sub(char, body)

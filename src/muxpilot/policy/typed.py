@@ -1,0 +1,112 @@
+"""What stands on the line of a pane, as far as our own keys tell: raw input is judged when Enter is pressed.
+
+What people type, what a program prints there and what completion or history put there is not seen. A line
+that holds such a key is not known, and is refused when it would be entered.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from muxpilot.policy.decide import Text
+from muxpilot.toolkit.marks import Key
+
+_MOST_PANES = 1000
+_LONGEST = 20_000
+
+_ENTER = frozenset({"Enter", "KPEnter", "C-m", "C-j", "C-o", "\r", "\n"})
+_FORGET = frozenset({"C-c", "\x03"})
+_ERASE = frozenset({"BSpace", "C-h", "\x08", "\x7f"})
+_CLEAR = frozenset({"C-u", "\x15"})
+_NOTHING = frozenset({"C-l", "C-g", "C-q", "C-s", "\x0c"})
+_TEXT = {"Space": " ", "Tab": "\t", "C-i": "\t", **{f"KP{char}": char for char in "0123456789/*-+."}}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`earlier` are lines that were entered but did not end a statement yet."""
+
+    text: str = ""
+    earlier: str = ""
+    is_known: bool = True
+
+
+class Typed:
+    """The lines of all panes, by server and pane; the ones used last are kept."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[tuple[str, str], Line] = OrderedDict()
+
+    def line(self, socket: str, pane: str) -> Line:
+        return self._lines.get((socket, pane), Line())
+
+    def keep(self, socket: str, pane: str, line: Line) -> None:
+        self._lines.pop((socket, pane), None)
+        if line != Line():
+            self._lines[socket, pane] = line
+        while len(self._lines) > _MOST_PANES:
+            self._lines.popitem(last=False)
+
+
+def entered(line: Line, strokes: Iterable[str]) -> tuple[list[Text], Line]:
+    """What the strokes would enter, line by line, and what then stands there."""
+    texts: list[Text] = []
+    for stroke in _single(strokes):
+        if stroke in _ENTER:
+            text, line = _enter(line)
+            texts += text
+        else:
+            line = _after(line, stroke)
+    return texts, line
+
+
+def before_command(line: Line, command: str, *, enters: bool) -> tuple[Text, Line]:
+    """A command that is typed where something may stand already."""
+    text = f"{line.earlier}{line.text}{command}"
+    problem = None if line.is_known else _UNKNOWN
+    return Text(text, problem=problem), Line() if enters else Line(f"{line.text}{command}", line.earlier)
+
+
+_UNKNOWN = "it cannot be judged: that line holds keys that complete, recall or move; press C-c first"
+
+
+def _single(strokes: Iterable[str]) -> Iterable[str]:
+    for stroke in strokes:
+        if isinstance(stroke, Key):
+            yield stroke
+        else:
+            yield from stroke.replace("\r\n", "\n")
+
+
+def _enter(line: Line) -> tuple[list[Text], Line]:
+    text = f"{line.earlier}{line.text}"
+    problem = None if line.is_known else _UNKNOWN
+    alone = [Text(line.text, is_typed=True, problem=problem)]
+    if not line.earlier and not _goes_on(text):
+        return alone, Line()
+    whole = [] if line.earlier == "" else [Text(text, is_typed=True, problem=problem)]
+    return alone + whole, Line(earlier=f"{text}\n") if _goes_on(text) else Line()
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a shell would wait for more: an open quote, a backslash at the end, an open compound."""
+    from muxpilot.policy.shell import read
+
+    return bool(text.strip()) and len(text) < _LONGEST and (text.endswith("\\") or not read(text).is_shell)
+
+
+def _after(line: Line, stroke: str) -> Line:
+    if stroke in _FORGET:
+        return Line()
+    if stroke in _NOTHING:
+        return line
+    if stroke in _CLEAR and line.is_known:
+        return Line("", line.earlier)
+    if stroke in _ERASE and line.is_known:
+        return Line(line.text[:-1], line.earlier)
+    char = _TEXT.get(stroke, stroke)
+    if len(char) == 1 and char.isprintable() and len(line.text) < _LONGEST:
+        return Line(line.text + char, line.earlier, line.is_known)
+    return Line(line.text, line.earlier, is_known=False)
