@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from muxpilot.audit import Audit
 from muxpilot.config import Settings
 from muxpilot.dispatch import Dispatch
 from muxpilot.environment import PASSED
@@ -24,19 +25,25 @@ class App:
     dispatch: Dispatch
     resources: Resources
     judge: Judge
+    audit: Audit | None = None
 
     async def close(self) -> None:
         """All at once: each may have to wait for a tmux that does not answer."""
         await asyncio.gather(self.resources.close(), self.dispatch.close(), self.servers.close())
+        if self.audit is not None:
+            self.audit.close()
 
 
 def build(settings: Settings) -> App:
     judge = Judge(load(settings, TOOLS))
+    audit = Audit(settings.audit) if settings.audit.path or settings.audit.full else None
     servers = _servers(settings, judge)
     also = WITH_CHANNEL if settings.channel else frozenset()
     paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
-    dispatch = Dispatch(TOOLS, settings.scope, servers, also=also, judge=judge, buffer_paths=paths)
-    return App(settings, servers, dispatch, Resources(dispatch, servers), judge)
+    dispatch = Dispatch(
+        TOOLS, settings.scope, servers, also=also, judge=judge, recorder=audit, buffer_paths=paths
+    )
+    return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit)
 
 
 def _servers(settings: Settings, judge: Judge) -> Servers:

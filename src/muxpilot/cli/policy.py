@@ -9,7 +9,7 @@ from typing import Any
 
 from muxpilot.app import App, build
 from muxpilot.cli.call import given
-from muxpilot.config import Settings
+from muxpilot.config import Audit, Settings
 from muxpilot.errors import BadInput, Denied, MuxpilotError
 from muxpilot.toolkit.spec import Scope
 
@@ -22,7 +22,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 
 async def _explain(settings: Settings, tool: str, raw: dict[str, Any]) -> tuple[bool, str]:
-    app = build(settings)
+    app = build(replace(settings, audit=Audit()))
     try:
         return await _verdict(app, tool, raw)
     finally:
