@@ -26,7 +26,11 @@ def spawning(argv: list[str]) -> int:
         plain = [tuple(argument(word) for word in command) for command in commands]
         return await oneshot.run(self.endpoint, plain)
 
+    async def nobody(self: Connection) -> None:
+        """It never has a client to go through."""
+
     Connection._through_client = alone  # type: ignore[method-assign]
+    Connection._connected = nobody  # type: ignore[method-assign]
     return main(argv)
 
 

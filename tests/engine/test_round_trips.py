@@ -344,7 +344,7 @@ async def test_no_path_or_name_forges_a_record(
         pane = panes[windows[number].id]
         assert _shown(pane.current_path) == _shown(path)
         assert (pane.index, pane.current_command, pane.session_id) == (0, "sleep", made.session_id)
-        assert (pane.width, pane.height, pane.is_dead, pane.is_hub) == (200, 50, False, False)
+        assert (pane.width, pane.height, pane.is_dead) == (200, 50, False)
     assert len(panes) == len(windows) == len(paths) + 1
     assert {row.session_name for row in windows.values()} == {"é世"}
     assert [row.size_bytes for row in await tmux.buffers.list()] == [7]

@@ -284,7 +284,8 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
     monkeypatch.setattr(stdio, "MOST_UNANSWERED", 50)
     with _socketpair() as requests, _socketpair() as answers:
         writer, unanswered = Writer(answers[1].fileno()), stdio.Unanswered()
-        incoming = stdio.Incoming(Reader(requests[1].fileno()), writer, unanswered)
+        reader = Reader(requests[1].fileno())
+        incoming = stdio.Incoming(reader, writer, unanswered)
         outgoing = stdio.Outgoing(writer, unanswered)
         taken: list[types.RequestId] = []
 
@@ -316,6 +317,7 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
                 received += (await loop.sock_recv(answers[0], 1 << 20)).count(b"\n")
             await sending
             incoming.end()
+        reader.close()
         assert taken == list(range(2000))
 
 

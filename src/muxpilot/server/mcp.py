@@ -18,6 +18,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
 )
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from muxpilot import __version__
@@ -62,7 +63,7 @@ class Face(Server[Any]):
             on_get_prompt=self._get_prompt,
         )
         # In place of telemetry that nobody here collects.
-        self.middleware[:] = [_border]
+        self.middleware[:] = [_border, self._straight]
 
     def get_capabilities(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
@@ -80,10 +81,19 @@ class Face(Server[Any]):
     async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
         return self._tools
 
+    async def _straight(self, ctx: Ctx, call_next: CallNext) -> HandlerResult:
+        """A plain call of a tool skips four models that would be built and taken apart again."""
+        if ctx.method == "tools/call" and _is_plain_call(ctx) and ctx.params is not None:
+            return await self._called(ctx, ctx.params["name"], ctx.params.get("arguments"))
+        return await call_next(ctx)
+
     async def _call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return types.CallToolResult.model_validate(await self._called(ctx, params.name, params.arguments))
+
+    async def _called(self, ctx: Ctx, name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         told = channel(ctx.session) if self._app.settings.channel else None
         caller = Caller(ctx.session.report_progress, told)
-        return _result(await self._app.dispatch.call(params.name, params.arguments or {}, caller))
+        return _result(await self._app.dispatch.call(name, arguments or {}, caller))
 
     async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
         if not self._tells_of_list:
@@ -186,12 +196,25 @@ def _nothing() -> None:
     """Stops what was never begun."""
 
 
-def _result(answer: Answer) -> types.CallToolResult:
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=answer.text)],
-        structured_content=answer.structured,
-        is_error=answer.is_error,
+def _is_plain_call(ctx: Ctx) -> bool:
+    """After a handshake, of the only shape that it has; all else is the SDK's to judge."""
+    params = ctx.params
+    return (
+        params is not None
+        and ctx.session.client_params is not None
+        and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        and params.keys() <= {"name", "arguments", "_meta"}
+        and isinstance(params.get("name"), str)
+        and isinstance(params.get("arguments", {}), dict)
+        and isinstance(params.get("_meta", {}), dict)
     )
+
+
+def _result(answer: Answer) -> dict[str, Any]:
+    result: dict[str, Any] = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+    if answer.structured is not None:
+        result["structuredContent"] = answer.structured
+    return result
 
 
 def _prompt(name: str) -> types.Prompt:

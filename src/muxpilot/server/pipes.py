@@ -41,33 +41,67 @@ def _is_open(descriptor: int) -> bool:
 
 
 class Reader:
-    """Lines from a descriptor, until its end or `end`."""
+    """Lines from a descriptor, until its end or `end`.
+
+    It is watched for as long as somebody waits by the time that more comes, which spares the kernel two
+    calls for each line. A file cannot be watched, and need not be: it never makes a reader wait.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         self._size = 0
-        self._readable = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_watched = False
         self._is_ended = False
 
     def end(self) -> None:
         self._is_ended = True
-        self._readable.set()
+        self._wake()
+
+    def close(self) -> None:
+        """Before the descriptor is."""
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_reader(self._descriptor)
 
     async def line(self) -> bytes | None:
         while not self._lines and not self._is_ended:
-            try:
-                data = os.read(self._descriptor, _READ)
-            except BlockingIOError:
+            if self._is_watched or not self._read():
                 await self._until_readable()
-                continue
-            except OSError:
-                data = b""  # the other end was reset: as good as its end
-            self._take(data)
-            if len(data) >= PIPE:
+            elif not self._lines:
                 await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
         return self._lines.popleft() if self._lines and not self._is_ended else None
+
+    def _read(self) -> bool:
+        """Whether there was anything, an end included."""
+        try:
+            data = os.read(self._descriptor, _READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""  # the other end was reset: as good as its end
+        self._take(data)
+        return True
+
+    async def _until_readable(self) -> None:
+        if not self._is_watched:
+            self._loop.add_reader(self._descriptor, self._readable)
+            self._is_watched = True
+        self._waiting = self._loop.create_future()
+        await self._waiting
+
+    def _readable(self) -> None:
+        if self._waiting is None or self._waiting.done():
+            self.close()  # nobody wants it yet: it waits in the pipe
+        elif self._read() and (self._lines or self._is_ended):
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def _take(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")
@@ -85,15 +119,6 @@ class Reader:
         self._size += len(piece)
         if self._size > LARGEST_LINE:
             del self._rest[TooLong.KEPT : -TooLong.KEPT]
-
-    async def _until_readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._readable.clear()
-        loop.add_reader(self._descriptor, self._readable.set)
-        try:
-            await self._readable.wait()
-        finally:
-            loop.remove_reader(self._descriptor)
 
 
 class TooLong(bytes):

@@ -46,10 +46,13 @@ class Wire:
 @asynccontextmanager
 async def stdio() -> AsyncIterator[Wire]:
     with taken(0, os.O_RDONLY) as near, taken(1, os.O_WRONLY) as far:
-        writer, unanswered = Writer(far), Unanswered()
-        incoming = Incoming(Reader(near), writer, unanswered)
-        yield Wire(incoming, Outgoing(writer, unanswered), incoming.end)
-        await writer.room(0)
+        reader, writer, unanswered = Reader(near), Writer(far), Unanswered()
+        incoming = Incoming(reader, writer, unanswered)
+        try:
+            yield Wire(incoming, Outgoing(writer, unanswered), incoming.end)
+            await writer.room(0)
+        finally:
+            reader.close()
 
 
 class Unanswered:

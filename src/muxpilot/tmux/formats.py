@@ -95,29 +95,29 @@ def mark_of(template: str) -> bytes:
 
 def parse(table: Fields, lines: Iterable[bytes], into: Callable[..., Record]) -> list[Record]:
     """Read every record in a block's body; a free text may itself hold newlines."""
-    body = b"\n".join(lines)
+    body = b"\n".join(lines).decode("utf-8", "surrogateescape")
     if not body:
         return []
     mark, size = body[:_MARK_BYTES], len(table.groups)
     pieces = body.split(mark)[1:]
     if len(mark) < _MARK_BYTES or len(pieces) % size:
         raise _unreadable()
-    read_text = _counted if mark.startswith(_COUNTED.encode()) else _plain
+    read_text = _counted if mark.startswith(_COUNTED) else _plain
     starts = range(0, len(pieces), size)
-    return [into(**_record(table.groups, pieces[at : at + size], read_text)) for at in starts]
+    try:
+        return [into(**_record(table.groups, pieces[at : at + size], read_text)) for at in starts]
+    except (ValueError, BadInput):
+        raise _unreadable() from None
 
 
 def _record(
-    groups: Sequence[_Group], pieces: Sequence[bytes], read_text: Callable[[str], str]
+    groups: Sequence[_Group], pieces: Sequence[str], read_text: Callable[[str], str]
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for (names, converts, text), piece in zip(groups, pieces, strict=True):
-        *given, rest = piece.decode("utf-8", "surrogateescape").split(" ", len(names))
-        try:
-            converted = [convert(word) for convert, word in zip(converts, given, strict=True)]
-        except (ValueError, BadInput):
-            raise _unreadable() from None
-        values.update(zip(names, converted, strict=True))
+        *given, rest = piece.split(" ", len(names))
+        for name, convert, word in zip(names, converts, given, strict=True):
+            values[name] = convert(word)
         if text is not None:
             values[text] = read_text(rest)
         elif rest not in ("", "\n"):

@@ -9,6 +9,7 @@ from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 
 HUB_OPTION = "@muxpilot_hub"
 _IS_HUB = f"?{HUB_OPTION},1,0"
+IS_NO_HUB = f"#{{?{HUB_OPTION},,1}}"  # a filter: tmux looks up no path and program of what it does not show
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,6 @@ class Pane:
     window_id: WindowId
     session_id: SessionId
     server_pid: int
-    is_hub: bool = False
 
     @property
     def exit_code(self) -> int | None:
@@ -119,7 +119,6 @@ PANE = fields(
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),
     server_pid=("pid", int),
-    is_hub=(_IS_HUB, flag),
 )
 
 

@@ -11,7 +11,7 @@ from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.deaths import explained
 from muxpilot.tmux.formats import fields
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.models import PANE, Pane
+from muxpilot.tmux.models import IS_NO_HUB, PANE, Pane
 from muxpilot.tmux.quote import literal
 
 DIRECTIONS = {"up": "-U", "down": "-D", "left": "-L", "right": "-R"}
@@ -114,5 +114,5 @@ class Panes:
         await self._connection.run(("kill-pane", "-t", pane))
 
     async def _rows(self, *scope: str) -> Sequence[Pane]:
-        rows = await self._connection.records(PANE, Pane, "list-panes", *scope)
-        return list({row.id: row for row in reversed(rows) if not row.is_hub}.values())[::-1]
+        rows = await self._connection.records(PANE, Pane, "list-panes", "-f", IS_NO_HUB, *scope)
+        return list({row.id: row for row in reversed(rows)}.values())[::-1]

@@ -38,8 +38,12 @@ def shaped(value: Any) -> Answer:
     return Answer(json.dumps(data, ensure_ascii=False, separators=(",", ":")), data)
 
 
+_AS_IT_IS = frozenset({int, float, bool, types.NoneType})
+
+
 def wire(value: Any) -> Any:
-    if value is None or isinstance(value, int | float):
+    kind = value.__class__
+    if kind in _AS_IT_IS:
         return value
     if isinstance(value, str):
         return _text(value)
@@ -48,8 +52,8 @@ def wire(value: Any) -> Any:
     if isinstance(value, dict):
         return {_text(key): wire(item) for key, item in value.items()}
     return {
-        name: wire(item)
-        for attribute, name, default in _plan(value.__class__)
+        name: item if item.__class__ in _AS_IT_IS else wire(item)
+        for attribute, name, default in _plan(kind)
         if (item := getattr(value, attribute)) != default or default is MISSING
     }
 
