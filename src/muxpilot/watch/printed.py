@@ -22,7 +22,9 @@ _ELSEWHERE = re.compile(
     rb"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]|\x1b\[\?(?:1049|1047|47)[hl]|\r+(?=[^\r\n])|[\x0b\x0c]"
 )
 _RIGHT = re.compile(rb"\x1b\[[0-9]*[CG]")
-_UNSEEN = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]")
+_COMMON = re.compile(rb"\x1b\[[0-9;]*[mK]")  # colours: nearly all that there are, so these go first
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])")
+_CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 # Sequences that change nothing on the screen: colours, modes, questions.
 _STILL = re.compile(rb"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]")
@@ -42,7 +44,9 @@ class Batch(NamedTuple):
 class Printed:
     """Takes chunks as they come; memory is bounded by one line."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, needs_text: bool = True) -> None:
+        """Where nobody needs the text, lines are only counted."""
+        self._needs_text = needs_text
         self._held = b""
         self._line = b""
         self._string_bytes: int | None = None  # inside a string, such as a title, as long as this so far
@@ -51,6 +55,8 @@ class Printed:
         data = self._without_strings(self._held + data)
         bells = data.count(b"\x07")
         is_change = len(data) > _LOOKED_AT or bool(_SCREENS.search(data) or _STILL.sub(b"", data))
+        if not self._needs_text:
+            return Batch(b"", data.count(b"\n"), bells, is_change)
         whole, self._line = _cut(self._line + data)
         block = plain(whole).removesuffix(b"\n") if whole else b""
         return Batch(block, block.count(b"\n") + 1 if whole else 0, bells, is_change)
@@ -100,9 +106,14 @@ class Printed:
 
 def plain(data: bytes) -> bytes:
     """Text only, with a newline wherever a line ended; no strings and no torn sequences come here."""
-    if b"\x1b" in data or b"\r" in data.replace(b"\r\n", b"\n"):
-        data = _RIGHT.sub(b" ", _ELSEWHERE.sub(b"\n", data))
-    return _UNSEEN.sub(b"", data)
+    data = data.replace(b"\r\n", b"\n")
+    if b"\x1b" in data:
+        data = _COMMON.sub(b"", data)
+    if b"\x1b" in data:
+        data = _SEQUENCE.sub(b"", _RIGHT.sub(b" ", _ELSEWHERE.sub(b"\n", data)))
+    elif b"\r" in data or b"\x0b" in data or b"\x0c" in data:
+        data = _ELSEWHERE.sub(b"\n", data)
+    return data.translate(None, _CONTROLS)
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:

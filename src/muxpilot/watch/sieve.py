@@ -31,7 +31,7 @@ class Sieve:
         self._beginning = beginning
         self._echo = beginning if isinstance(beginning, Echo) else None
         self._head = b""
-        self._printed = Printed()
+        self._printed = Printed(needs_text=any(trigger.finder for trigger in triggers))
         self.skipped = 0
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +22,12 @@ from muxpilot.watch.triggers import Trigger
 _PAUSE_S = 0.12
 # Where a typed command shows no echo, its state is asked for after so long all the same.
 _NO_ECHO_S = 1.0
-# Bigger chunks are searched beside the event loop.
-_SEARCHED_AT_ONCE = 1 << 15
+# So many chunks are read before the clock is looked at.
+_AT_A_TIME = 16
 _ON_STATE = frozenset({"exit", "shell", "user_input", "password"})
 # These may still happen when the pane's program has ended.
 _WITHOUT_PANE = READY | {"idle", "quiet"}
 _NEVER = float("inf")
-
-Following = AsyncGenerator[Event, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,7 @@ class Watch:
         self._looks = 0
         self._looked = self.began
         self._exit_code: int | None = None
+        self._seen = start.offset
         self._hits: dict[int, str] = {}
 
     @property
@@ -100,9 +99,8 @@ class Watch:
             while True:
                 await _first_of([*probes, following], self._due())
                 if following is not None and following.done():
-                    event = following.result()
-                    await self._handle(event)
-                    following = None if isinstance(event, End) else asyncio.ensure_future(anext(events))
+                    await self._read(following.result(), stream, events)
+                    following = None if self.ended is not None else asyncio.ensure_future(anext(events))
                 self._hits |= {probes[task]: task.result() for task in probes if task.done()}
                 await self._tick(asyncio.get_running_loop().time())
                 fired = self._fired()
@@ -134,20 +132,28 @@ class Watch:
             silences += [self.last_change + seconds for seconds in quiet]
         return min(self.began + self._timeout_s, self._pause_due, self._look_due, self._teller.due, *silences)
 
-    async def _handle(self, event: Event) -> None:
+    async def _read(self, event: Event, stream: PaneStream, events: AsyncIterator[Event]) -> None:
+        """A chunk for each that its source may add meanwhile: no flood outruns the stream's memory."""
+        self._handle(event)
+        for _ in range(_AT_A_TIME):
+            if self._hits or self.ended is not None or self._seen >= stream.end:
+                return
+            self._handle(await anext(events))
+            await asyncio.sleep(0)
+
+    def _handle(self, event: Event) -> None:
         now = asyncio.get_running_loop().time()
+        self._seen = event.offset
         if isinstance(event, Data):
-            await self._hear(event.data, now)
+            self._seen += len(event.data)
+            self._hear(event.data, now)
         elif isinstance(event, Gap):
             self.gaps.append(event)
         else:
             self._end(event, now)
 
-    async def _hear(self, data: bytes, now: float) -> None:
-        if len(data) > _SEARCHED_AT_ONCE:
-            sifted = await asyncio.to_thread(self._sieve.feed, data)
-        else:
-            sifted = self._sieve.feed(data)
+    def _hear(self, data: bytes, now: float) -> None:
+        sifted = self._sieve.feed(data)
         self._last_output, self._pause_due = now, now + _PAUSE_S
         if sifted.is_change:
             self.last_change = now
