@@ -25,6 +25,7 @@ from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
 from muxpilot.toolkit.spec import DEADLINE_S, Scope, Tool
+from muxpilot.toolkit.visible import PANE_TEXT, seen
 from muxpilot.watch.registry import Watches
 
 log = logging.getLogger("muxpilot")
@@ -139,6 +140,10 @@ class Dispatch:
         tool = self._tools[name]
         await self._allowed(tool, checked(tool.arguments, raw))
 
+    def missed(self, uri: str) -> None:
+        """Record a read of what is no resource."""
+        self._recorder.write(Record("resource", uri=uri, outcome="unknown"))
+
     def is_readable(self, name: str) -> bool:
         return not self._judge.closes(name)
 
@@ -187,7 +192,10 @@ class Dispatch:
             *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
             buffer_paths=self._buffer_paths,
         )
-        return shaped(await tool.run(context, **request.arguments))
+        answer = shaped(await tool.run(context, **request.arguments))
+        if tool.group not in PANE_TEXT:
+            return answer
+        return seen(answer, colors=bool(request.arguments.get("colors")))
 
     async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
         tmux = self._servers.get(arguments.pop("socket"))

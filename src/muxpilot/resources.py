@@ -95,7 +95,11 @@ class Resources:
 
     async def read(self, uri: str) -> tuple[str, str]:
         """The mime type and the text behind an address."""
-        row, arguments = _find(uri)
+        try:
+            row, arguments = _find(uri)
+        except ResourceFailed:
+            self._dispatch.missed(uri)
+            raise
         answer = await self._dispatch.read(row.tool, arguments, uri)
         if answer.error is not None:
             raise ResourceFailed(answer.text, is_missing=answer.error in _MISSING)

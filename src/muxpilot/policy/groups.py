@@ -32,11 +32,6 @@ GATES: Mapping[str, str | None] = {
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "list-buffers": ("list", "buffer-read"),
     "start-and-watch": ("execute", "watch"),
-    **dict.fromkeys(("show-buffer", "search-buffer", "subsearch-buffer"), ("buffer-read",)),
-    **dict.fromkeys(
-        ("save-buffer", "load-buffer", "set-buffer", "append-buffer", "delete-buffer", "rename-buffer"),
-        ("buffer-write",),
-    ),
 }
 
 # Of list-buffers only what there is shows, so allow_list alone rules it.
