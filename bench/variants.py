@@ -41,10 +41,13 @@ def sdk_stdio(argv: list[str]) -> int:
     from muxpilot.cli.main import main
     from muxpilot.server import serve
 
+    async def unknown() -> None:
+        """The SDK finds out itself how the client opens."""
+
     @asynccontextmanager
     async def threads() -> AsyncIterator[Any]:
         async with stdio_server() as (incoming, outgoing):
-            yield SimpleNamespace(incoming=incoming, outgoing=outgoing, leave=lambda: None)
+            yield SimpleNamespace(incoming=incoming, outgoing=outgoing, leave=lambda: None, opening=unknown)
 
     vars(serve)["stdio"] = threads
     return main(argv)

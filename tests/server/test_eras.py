@@ -51,6 +51,48 @@ async def test_a_handshake_is_answered_in_the_version_that_was_asked_for(
         assert '"name":"era"' in answer["content"][0]["text"]
 
 
+async def test_an_envelope_after_a_handshake_is_refused_and_the_connection_goes_on(place: Place) -> None:
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        for method in ("tools/list", "ping"):
+            assert (await wire.fault(method, {"_meta": ENVELOPE}))["code"] == -32600
+        fault = await wire.fault("tools/call", {"name": "list-sessions", "arguments": {}, "_meta": ENVELOPE})
+        assert (fault["code"], "handshake" in fault["message"]) == (-32600, True)
+        answer = await wire.result("tools/call", {"name": "list-sessions", "_meta": {"progressToken": 1}})
+        assert answer["structuredContent"]["sessions"]
+
+
+async def test_a_handshake_may_come_after_a_notification_and_in_an_envelope(place: Place) -> None:
+    async with place.serve() as wire:
+        for _ in range(20):
+            await wire.notify("notifications/initialized")
+        wire.envelope = ENVELOPE
+        assert (await wire.shake_hands())["serverInfo"]["name"] == "muxpilot"
+        wire.envelope = None
+        assert await wire.result("ping") == {}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": 7},
+        {"name": "list-sessions", "arguments": []},
+        {"name": "list-sessions", "arguments": {}, "_meta": 7},
+    ],
+)
+async def test_a_call_of_the_wrong_shape_is_the_same_fault_in_both_eras(
+    place: Place, modern: Wire, params: dict[str, Any]
+) -> None:
+    async with place.serve() as wire:
+        early = await wire.fault("tools/call", {"name": "list-sessions", "arguments": {}})
+        await wire.shake_hands()
+        late = await wire.fault("tools/call", params)
+    assert (early["code"], late["code"]) == (-32602, -32602)
+    if "_meta" not in params:
+        assert (await modern.fault("tools/call", params))["code"] == -32602
+
+
 @pytest.mark.parametrize("version", ["1999-01-01", MODERN_VERSION])
 async def test_a_version_without_a_handshake_is_answered_with_the_newest_that_has_one(
     place: Place, version: str

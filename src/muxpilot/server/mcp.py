@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import logging
 import secrets
@@ -33,6 +34,7 @@ from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.context import Caller
 
 RESOURCE_NOT_FOUND = -32002
+_WRONG_ERA = "This connection began with a handshake: requests with an envelope of their own are not taken."
 
 Ctx = ServerRequestContext[Any]
 
@@ -172,6 +174,8 @@ class Face(Server[Any]):
 
 async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
     """Where our errors become the protocol's. The SDK would send the text of any other along."""
+    if _is_of_the_other_era(ctx):
+        raise MCPError(types.INVALID_REQUEST, _WRONG_ERA)
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):
@@ -196,6 +200,14 @@ def _nothing() -> None:
     """Stops what was never begun."""
 
 
+def _is_of_the_other_era(ctx: Ctx) -> bool:
+    """A request with an envelope after a handshake, which only `Server.run` itself would notice."""
+    meta = (ctx.params or {}).get("_meta")
+    is_enveloped = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+    is_after_handshake = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+    return is_enveloped and is_after_handshake and ctx.request_id is not None and ctx.method != "initialize"
+
+
 def _is_plain_call(ctx: Ctx) -> bool:
     """After a handshake, of the only shape that it has; all else is the SDK's to judge."""
     params = ctx.params
@@ -211,10 +223,16 @@ def _is_plain_call(ctx: Ctx) -> bool:
 
 
 def _result(answer: Answer) -> dict[str, Any]:
-    result: dict[str, Any] = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+    result: dict[str, Any] = {"content": [_block(answer)], "isError": answer.is_error}
     if answer.structured is not None:
         result["structuredContent"] = answer.structured
     return result
+
+
+def _block(answer: Answer) -> dict[str, str]:
+    if answer.png is not None:
+        return {"type": "image", "mimeType": "image/png", "data": base64.b64encode(answer.png).decode()}
+    return {"type": "text", "text": answer.text}
 
 
 def _prompt(name: str) -> types.Prompt:

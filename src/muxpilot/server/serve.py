@@ -6,10 +6,12 @@ import asyncio
 import signal
 from contextlib import suppress
 
+from mcp.server.runner import serve_loop
+
 from muxpilot.app import build
 from muxpilot.config import Settings
 from muxpilot.server.mcp import Face
-from muxpilot.server.stdio import stdio
+from muxpilot.server.stdio import Wire, stdio
 
 _GOODBYE_S = 1.8
 
@@ -22,7 +24,18 @@ async def serve(settings: Settings) -> None:
         async with stdio() as wire:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.add_signal_handler(number, wire.leave)
-            await face.run(wire.incoming, wire.outgoing, face.create_initialization_options())
+            await _serve(face, wire)
     finally:
         with suppress(TimeoutError):
             await asyncio.wait_for(app.close(), _GOODBYE_S)
+
+
+async def _serve(face: Face, wire: Wire) -> None:
+    """In the era that the client opens with: to find it out, the SDK hands every message on once more."""
+    options = face.create_initialization_options()
+    opening = await wire.opening()
+    if opening is None or opening.method != "initialize":
+        await face.run(wire.incoming, wire.outgoing, options)
+        return
+    async with face.lifespan(face) as state:
+        await serve_loop(face, wire.incoming, wire.outgoing, lifespan_state=state, init_options=options)

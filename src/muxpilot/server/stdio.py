@@ -14,8 +14,9 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -30,6 +31,9 @@ from muxpilot.server.pipes import LARGEST_LINE, PIPE, Reader, TooLong, Writer, t
 # So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
 MOST_UNANSWERED = 500
 
+# What may come before the first request: a notification that the client is ready, if anything.
+_MOST_BEFORE_OPENING = 8
+
 # How long a client that has left may still read what is due to it.
 _GRACE_S = 0.5
 
@@ -41,6 +45,7 @@ class Wire:
     incoming: Incoming
     outgoing: Outgoing
     leave: Callable[[], None]
+    opening: Callable[[], Awaitable[types.JSONRPCRequest | None]]
 
 
 @asynccontextmanager
@@ -49,7 +54,7 @@ async def stdio() -> AsyncIterator[Wire]:
         reader, writer, unanswered = Reader(near), Writer(far), Unanswered()
         incoming = Incoming(reader, writer, unanswered)
         try:
-            yield Wire(incoming, Outgoing(writer, unanswered), incoming.end)
+            yield Wire(incoming, Outgoing(writer, unanswered), incoming.end, incoming.opening)
             await writer.room(0)
         finally:
             reader.close()
@@ -103,8 +108,23 @@ class Incoming(Stream):
         self._reader = reader
         self._writer = writer
         self._unanswered = unanswered
+        self._first: deque[SessionMessage] = deque()
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def opening(self) -> types.JSONRPCRequest | None:
+        """The first request. It will be received all the same, after what came before it."""
+        first: list[SessionMessage] = []
+        with suppress(anyio.EndOfStream):
+            while True:
+                item = await self.receive()
+                if isinstance(item.message, types.JSONRPCRequest):
+                    self._first.extend((*first, item))
+                    return item.message
+                first = [*first, item][-_MOST_BEFORE_OPENING:]
+        return None
+
+    async def receive(self) -> SessionMessage:
+        if self._first:
+            return self._first.popleft()
         while True:
             await self._unanswered.room()
             line = await self._reader.line()
@@ -132,7 +152,7 @@ class Incoming(Stream):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> SessionMessage:
         try:
             return await self.receive()
         except anyio.EndOfStream:
