@@ -12,6 +12,7 @@ ECHOES = {
     "dash prompt redrawn": (b"$ make test\r\n", b"ok\r\n"),
     "bash": (b"make test\r\n\x1b[?2004l\r", b"ok\r\n"),
     "bash wrapped": (b"make te \rst\r\n", b"ok\r\n"),
+    "zsh wrapped": (b"m\x08make t \r\x1b[Ke\rest\x1b[?2004l\r\r\n", b"ok\r\n"),
     "zsh": (b"m\x08make test\x1b[?1l\x1b>\x1b[?2004l\r\r\n", b"ok\r\n"),
     "zsh highlighted": (b"\x1b[4mm\x1b[24m\x08\x1b[32mmake\x1b[39m test\x1b[?2004l\r\r\n", b"ok\r\n"),
 }
@@ -24,6 +25,22 @@ def test_output_begins_behind_the_echo_wherever_the_bytes_are_cut(name: str) -> 
     for at in range(len(echo + output) + 1):
         begins = Echo("make test", is_at_prompt=True)((echo + output)[:at], is_quiet=False)
         assert begins == (newline if at >= newline else None), at
+
+
+# As busybox and fish sent them, with panes of 20 columns: where a line is full, they begin another.
+WRAPPED = [
+    b"echo need\r\r\nle error: needle er\r\r\nror: \r\n",
+    b"echo \r\x1b[9Cneedle \r\x1b[16Cerr\r\r\n\x1bM\x1b[18Cr: needle \x1bM\r\r\n"
+    b"\x1b[13Decho needle error: needle error: \x1bM\r\r\n\x1b[32C\r\n",
+]
+
+
+@pytest.mark.parametrize("echo", WRAPPED)
+def test_an_echo_that_is_wrapped_by_newlines_ends_with_its_text(echo: bytes) -> None:
+    typed = Echo("echo needle error: needle error: ", is_at_prompt=True)
+    for at in range(len(echo) + 1):
+        assert typed(echo[:at], is_quiet=False) in (None, len(echo), echo.rindex(b"\n", 0, -1) + 1), at
+    assert typed(echo + b"out\r\n", is_quiet=False) in (len(echo), echo.rindex(b"\n", 0, -1) + 1)
 
 
 def test_a_program_that_echoes_nothing_loses_nothing() -> None:
@@ -40,8 +57,10 @@ def test_an_echo_that_is_still_coming_is_waited_for() -> None:
 
 
 def test_a_line_editor_that_paints_in_its_own_way_still_ends_with_enter() -> None:
-    painted = b"\x1b[2K\rmake\x1b[1Ctst\x1b[2D\x1b[@e\r\n"
-    assert Echo("make test", is_at_prompt=True)(painted + b"error: x\r\n", is_quiet=False) == len(painted)
+    painted = b"m-ke t\x1b[1mst\r\n"
+    echo = Echo("make test", is_at_prompt=True)
+    assert echo(painted + b"error: x\r\n", is_quiet=False) is None
+    assert echo(painted + b"error: x\r\n", is_quiet=True) == len(painted)
 
 
 def test_the_echo_of_several_lines_ends_with_the_last() -> None:

@@ -16,7 +16,9 @@ from muxpilot.watch.printed import plain
 Beginning = Callable[[bytes, bool], int | None]
 
 LONGEST_ECHO = 1 << 18
-_LINES_LOOKED_AT = 4
+_FEW_LINES = 4
+_BEGINNING = 3
+_FULL_LINE = re.compile(rb" \r\x1b\[K(.)\r(?=\1)")
 _STRINGS = re.compile(rb"\x1b[\]PX^_k][^\x07\x1b]*(?:\x07|\x1b\\)?")
 _PROMPT_SIGN = re.compile(rb"[$#%>\xbb\x9d\xaf\xa4\]:)~]\s*\Z")
 
@@ -34,16 +36,17 @@ class Echo:
         self._is_at_prompt = is_at_prompt
 
     def __call__(self, data: bytes, is_quiet: bool) -> int | None:  # noqa: FBT001
-        ends = [found.end() for found in re.finditer(b"\n", data)]
-        for end in ends[self._newlines - 1 : self._newlines - 1 + _LINES_LOOKED_AT]:
-            if self._ends(data[:end]):
-                return end
-        if len(data) > LONGEST_ECHO:
-            return 0
-        if len(ends) >= self._newlines:
-            # A line editor's first newline comes with Enter, however it painted the text before.
-            return ends[self._newlines - 1] if self._is_at_prompt else 0
-        return 0 if is_quiet and not self._is_at_prompt and not self._may_come(data) else None
+        ends = [found.end() for found in re.finditer(b"\n", data)][self._newlines - 1 :]
+        found = self._printed(data, ends) or self._painted(data, ends)
+        if found is not None:
+            return found
+        is_over = is_quiet or len(data) > LONGEST_ECHO
+        if not ends:
+            return 0 if is_over and not self._is_at_prompt and not self._comes(data) else None
+        if not self._is_at_prompt:
+            return None if self._comes(data) and not is_over else 0
+        # However a line editor painted the text, its newline came with Enter.
+        return ends[0] if is_over and not self._comes(data) else None
 
     def is_in(self, line: bytes) -> bool:
         """Whether a later line is a prompt with the text: some shells paint it again."""
@@ -51,18 +54,29 @@ class Echo:
         before = line[: len(line) - len(line.lstrip())] + text.removesuffix(self._wanted)
         return bool(self._wanted) and text.endswith(self._wanted) and bool(_PROMPT_SIGN.search(before))
 
-    def _ends(self, data: bytes) -> bool:
-        bare = _STRINGS.sub(b"", data)
-        if squashed(plain(bare)).endswith(self._wanted):
-            return True
-        shown = "".join(rendered(data).lines).encode()
-        return squashed(shown).endswith(self._wanted)
+    def _printed(self, data: bytes, ends: list[int]) -> int | None:
+        if self._wanted not in squashed(_bare(data)):
+            return None
+        most = _FEW_LINES + len(self._wanted)  # fish goes up and down with every word that it wraps
+        return next((end for end in ends[:most] if squashed(_bare(data[:end])).endswith(self._wanted)), None)
 
-    def _may_come(self, data: bytes) -> bool:
-        """Whether it ends with the text, or with a beginning of it."""
-        seen = squashed(plain(_STRINGS.sub(b"", data)))
-        lengths = range(min(len(seen), len(self._wanted)), 0, -1)
+    def _painted(self, data: bytes, ends: list[int]) -> int | None:
+        for end in ends[:_FEW_LINES]:
+            if squashed("".join(rendered(data[:end]).lines).encode()).endswith(self._wanted):
+                return end
+        return None
+
+    def _comes(self, data: bytes) -> bool:
+        """Whether it ends with the text, or with enough of its beginning that the rest may follow."""
+        seen = squashed(_bare(data))
+        least = min(len(seen), _BEGINNING)
+        lengths = range(min(len(seen), len(self._wanted)), max(least, 1) - 1, -1)
         return any(seen.endswith(self._wanted[:length]) for length in lengths)
+
+
+def _bare(data: bytes) -> bytes:
+    """As it was printed, without what zsh prints twice where a line is full."""
+    return plain(_FULL_LINE.sub(b"", _STRINGS.sub(b"", data)))
 
 
 def squashed(text: bytes) -> bytes:

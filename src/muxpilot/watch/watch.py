@@ -176,8 +176,7 @@ class Watch:
     async def _tick(self, now: float) -> None:
         """What is due by the clock, and not before."""
         if now >= self._pause_due:
-            self._pause_due = _NEVER
-            self._hits |= self._sieve.pause()
+            self._pause(now)
         if now >= self._look_due:
             await self._look(now)
         for index, trigger in enumerate(self._triggers):
@@ -186,6 +185,13 @@ class Watch:
             elif trigger.name == "quiet" and self._is_quiet(trigger.number / 1000, now):
                 self._hits[index] = f"Nothing changed for {trigger.number:g} ms"
         self._teller.tell(now)
+
+    def _pause(self, now: float) -> None:
+        self._pause_due = _NEVER
+        had_begun = self._sieve.has_begun
+        self._hits |= self._sieve.pause()
+        if self._sieve.has_begun and not had_begun and self._names & _ON_STATE:
+            self._look_due = now
 
     def _is_quiet(self, seconds: float, now: float) -> bool:
         return self.last_change is not None and now >= self.last_change + seconds

@@ -1,0 +1,189 @@
+"""Watches on real panes: the echo in every shell, floods, other people's panes, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from muxpilot import Program, Tmux
+from muxpilot.errors import NotFound, Refused
+from muxpilot.tmux import Pane, PaneId
+from muxpilot.watch.outcome import WatchResult
+from muxpilot.watch.registry import Plan, Watches
+from muxpilot.watch.starting import Begin, from_now, typing
+from muxpilot.watch.triggers import parse, readiness
+from tests.conftest import LIMIT_S
+from tests.engine.helpers import Raw, until
+
+
+@pytest.fixture
+def binary() -> str:
+    """One tmux is enough: what differs between two of them is below the streams, and tried there."""
+    return shutil.which("tmux") or "tmux"
+
+
+async def described(pane: Pane) -> object:
+    return {"dead": pane.is_dead}
+
+
+@asynccontextmanager
+async def alone(tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
+    """Nobody else types here."""
+    yield
+
+
+def plan(
+    tmux: Tmux, pane: PaneId, triggers: str, *, timeout_s: float = LIMIT_S, begin: Begin = from_now
+) -> Plan:
+    return Plan(tmux, pane, parse(triggers), timeout_s, described, begin=begin)
+
+
+SHELLS = {
+    "bash": "bash --norc --noprofile -i",
+    "zsh": "zsh -f -i",
+    "fish": "fish --no-config -i",
+    "dash": "dash -i",
+    "ksh": "ksh -i",
+    "mksh": "mksh -i",
+    "busybox": "busybox ash -i",
+}
+
+# Each holds what the watch waits for, and prints nothing of it; one is wider than the pane.
+COMMANDS = ["true needle error: x", "sleep 0.3 # needle", f"true {'needle error: ' * 12}"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_the_echo_never_counts_and_the_end_is_seen_in_every_shell(tmux: Tmux, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    made = await tmux.sessions.create("shell", width=80, program=Program(f"exec {SHELLS[shell]}"))
+    watches = Watches()
+    # zsh takes no comments here. What fish paints over several rows is known only to its own marks.
+    for command in COMMANDS[: 2 if shell == "fish" else None]:
+        command = command.replace("#", "; :") if shell == "zsh" else command
+        result = await started(watches, tmux, made.pane_id, command)
+        assert (result.event, result.detail.partition(",")[0]) == ("exit", "Process exited"), result
+    result = await started(watches, tmux, made.pane_id, "echo nee''dle")
+    assert result.event == "pattern:needle", result
+    assert result.output.splitlines()[0] == "needle"
+
+
+async def started(watches: Watches, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
+    begin = typing(command, alone, is_new=True)
+    triggers = (readiness("needle"), *parse("error,exit"))
+    return await watches.run(Plan(tmux, pane, triggers, LIMIT_S, described, begin=begin))
+
+
+async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:
+    yes = "yes 0123456789 | head -c 8000000; echo"
+    flood = f"read x; {yes}; echo needle; {yes}; exec sleep 60"
+    made = await tmux.sessions.create("flood", program=Program(flood))
+    watches = Watches()
+    watch = await watches.start(plan(tmux, made.pane_id, "pattern:needle"))
+    await tmux.input.type(made.pane_id, "", enter=True)
+    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    result = watches.get(watch).result
+    assert result is not None
+    assert (result.event, result.detail) == ("pattern:needle", 'Matched pattern "needle": needle')
+    assert "not seen" not in result.output
+
+
+async def test_a_persons_pane_is_watched_and_let_go_of(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "person", "cat")
+    pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
+    watches = Watches()
+    watch = await watches.start(plan(tmux, pane, "pattern:hello"))
+    raw("send-keys", "-t", pane, "hello", "Enter")
+    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    result = watches.get(watch).result
+    assert result is not None
+    assert result.event == "pattern:hello"
+    await until(lambda: not raw("list-clients", "-t", "=person"))
+
+
+async def test_a_cancelled_watch_leaves_no_task_and_no_stream(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "person", "cat")
+    pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
+    watches = Watches()
+    await tmux.panes.list()
+    before = asyncio.all_tasks()
+    ids = [
+        await watches.start(plan(tmux, pane, f"bell,port:1,file:/no/such,idle:{n + 100}")) for n in range(5)
+    ]
+    assert asyncio.all_tasks() > before
+    assert [await watches.cancel(watch) for watch in ids] == [True] * 5
+    assert tmux.streams.of(pane) is None
+    await until(lambda: asyncio.all_tasks() <= before)
+    assert not raw("list-clients", "-t", "=person")
+
+
+async def test_what_cannot_begin_is_told_at_once_and_not_kept(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "person", "cat")
+    watches = Watches()
+    with pytest.raises(NotFound):
+        await watches.start(plan(tmux, PaneId("%99"), "bell"))
+    assert watches.kept == ()
+
+
+async def test_only_so_many_watches_are_kept_and_go_on(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "person", "cat")
+    pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
+    watches = Watches(most=3)
+    ended = []
+    for _ in range(5):
+        ended.append(await watches.start(plan(tmux, pane, "idle:0.01")))
+        await asyncio.wait_for(watches.get(ended[-1]).ended.wait(), LIMIT_S)
+    assert [kept.id for kept in watches.kept] == ended[-3:]
+    going = [await watches.start(plan(tmux, pane, "bell")) for _ in range(3)]
+    with pytest.raises(Refused, match="3 watches are going on"):
+        await watches.start(plan(tmux, pane, "bell"))
+    assert await watches.cancel(going[0])
+    await watches.start(plan(tmux, pane, "bell"))
+    await watches.close()
+
+
+async def test_a_full_screen_program_answers_with_its_screen(tmux: Tmux) -> None:
+    draws = "read x; printf '\\033[?1049h\\033[2J\\033[3;5Hmenu\\033[4;5Hready'; exec sleep 60"
+    made = await tmux.sessions.create("tui", program=Program(draws))
+    watches = Watches()
+    watch = await watches.start(plan(tmux, made.pane_id, "pattern:ready"))
+    await tmux.input.type(made.pane_id, "", enter=True)
+    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    result = watches.get(watch).result
+    assert result is not None
+    assert [line.strip() for line in result.output.splitlines() if line.strip()] == ["menu", "ready"]
+
+
+async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
+    raw("new-session", "-d", "-s", "one", "cat")
+    raw("new-session", "-d", "-s", "two", "cat")
+    pane = PaneId(raw("display-message", "-p", "-t", "=one:", "#{pane_id}"))
+    raw("new-window", "-d", "-t", "=one:", "cat")
+    watches = Watches()
+    watch = await watches.start(plan(tmux, pane, "pattern:hello"))
+    raw("join-pane", "-d", "-s", pane, "-t", "=two:")
+
+    async def told() -> bool:
+        await tmux.input.type(pane, "hello", enter=True)
+        await asyncio.sleep(0.02)
+        return watches.get(watch).ended.is_set()
+
+    async with asyncio.timeout(LIMIT_S):
+        while not await told():
+            continue
+    result = watches.get(watch).result
+    assert result is not None
+    assert result.event == "pattern:hello"
+    assert "not seen: the pane moved" in result.output
+
+
+async def test_a_folder_of_the_pane_is_where_a_file_is_looked_for(tmux: Tmux, tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    made = await tmux.sessions.create("file", program=Program("exec sleep 60", cwd=str(tmp_path)))
+    result = await Watches().run(plan(tmux, made.pane_id, "file:here"))
+    assert result.detail == f"The file is there: {tmp_path}/here"
