@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from muxpilot.toolkit.arguments import Argument
 from muxpilot.toolkit.spec import SOCKET, Scope, Tool
@@ -69,7 +69,9 @@ def _literal(value: Any) -> str:
 
 
 def _answer(tool: Tool) -> str:
-    return "the text" if tool.output_schema is None else f"`{_shape(tool.output_schema)}`"
+    if tool.output_schema is None:
+        return "the text" if get_type_hints(tool.run)["return"] is str else "as its arguments ask"
+    return f"`{_shape(tool.output_schema)}`"
 
 
 def _shape(schema: dict[str, Any]) -> str:

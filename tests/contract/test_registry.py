@@ -170,7 +170,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "watch": ("errors", "tmux", "patterns", "reading", "state"),
     "toolkit": ("errors", "tmux", "reading", "servers", "watch"),
     "buffers": ("errors", "patterns", "tmux", "toolkit"),
-    "tools": ("errors", "tmux", "servers", "buffers", "patterns", "state", "toolkit", "watch"),
+    "render": (),
+    "tools": ("errors", "tmux", "servers", "buffers", "patterns", "state", "toolkit", "watch", "render"),
     "heartbeat.py": ("toolkit",),
     "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat", "watch"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux.connection import Connection
@@ -11,6 +12,16 @@ from muxpilot.tmux.ids import PaneId
 Line = int | str  # tmux's line numbers: 0 is the top of the screen, -5 five above it, "-" the first or last
 
 _SGR = re.compile(r"\x1b\[[0-9;:]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A screen as tmux tells it; the cursor's column and row, if it shows."""
+
+    lines: list[str]
+    columns: int
+    rows: int
+    cursor: tuple[int, int] | None
 
 
 class Capture:
@@ -45,6 +56,24 @@ class Capture:
         column, row = map(int, place)
         [line] = await self.between(pane, row, row) or [""]
         return line.ljust(column)[:column]
+
+    async def screen(self, pane: PaneId) -> Shown:
+        """The whole screen, row by row, with colours and the blanks at the ends of rows."""
+        ask = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
+        try:
+            reply = await self._connection.run(
+                ("display-message", "-p", "-t", pane, ask),
+                ("capture-pane", "-p", "-e", "-N", "-t", pane),
+                repeatable=True,
+            )
+        except NotFound:
+            raise NotFound("pane", pane) from None
+        numbers = reply.first_line.split()
+        if len(numbers) != 5:  # tmux answers for a pane that is not there, with nothing
+            raise NotFound("pane", pane)
+        columns, rows, x, y, is_visible = map(int, numbers)
+        lines = [row.decode("utf-8", "replace") for row in reply.blocks[1].lines]
+        return Shown(lines, columns, rows, (x, y) if is_visible else None)
 
     async def _rows(self, pane: PaneId, start: Line, end: Line, *, colors: bool, join: bool) -> list[str]:
         flags = (*(("-e",) if colors else ()), *(("-J",) if join else ()))

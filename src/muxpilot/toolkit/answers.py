@@ -19,12 +19,13 @@ from muxpilot.toolkit.names import camel
 class Answer:
     """What goes back to the client: a text, and the same as data where the tool has an output schema.
 
-    `error` is the stable code of what failed.
+    `error` is the stable code of what failed. A picture goes instead of the text, which is for people then.
     """
 
     text: str
     structured: dict[str, Any] | None = None
     error: str | None = None
+    png: bytes | None = None
 
     @property
     def is_error(self) -> bool:
@@ -34,6 +35,8 @@ class Answer:
 def shaped(value: Any) -> Answer:
     if isinstance(value, str):
         return Answer(value)
+    if isinstance(value, Answer):
+        return value
     data = wire(value)
     return Answer(json.dumps(data, ensure_ascii=False, separators=(",", ":")), data)
 
@@ -71,8 +74,8 @@ def _text(value: str) -> str:
 
 
 def output_schema(answer: Any) -> Schema | None:
-    """The schema of a tool's return type; a body of text has none."""
-    return None if answer is str else _schema(answer)
+    """The schema of a tool's return type; a body of text has none, nor what differs from call to call."""
+    return None if answer in (str, Answer) else _schema(answer)
 
 
 _SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null", object: "object"}

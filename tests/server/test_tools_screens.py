@@ -1,0 +1,109 @@
+"""Pictures of panes, over the wire, of a real tmux."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mcp_types as types
+import pytest
+
+from tests.server.conftest import Fails, Shell
+from tests.server.rig import Rig, clean
+from tests.unit.test_render_pictures import MARGIN, Picture
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# Line drawing by its old name, a true colour at the end of a row, and a cursor that stands still.
+SHOW = (
+    r"printf '\033[48;2;10;200;30m  \033[0mplain\n\033(0lqk\033(B \033[1;31m世\033[0m<b>\nend'; exec sleep 60"
+)
+
+
+async def image(rig: Rig, pane: str, **more: str) -> Picture:
+    result = await rig.ask("screenshot-pane", {"paneId": pane, **more})
+    [block] = result.content
+    assert isinstance(block, types.ImageContent), block
+    assert (result.is_error, result.structured_content) == (False, None)
+    assert block.mime_type == "image/png"
+    return Picture.of(base64.b64decode(block.data))
+
+
+async def test_a_picture_shows_what_the_pane_shows(rig: Rig, pane: Shell) -> None:
+    made = await pane(SHOW, width=40, height=10)
+    await rig.shows(made.pane, "end")
+    shown = await image(rig, made.pane)
+    assert (shown.width, shown.height) == (40 * 16 + 2 * MARGIN, 10 * 32 + 2 * MARGIN)
+    assert shown.pixels[MARGIN][MARGIN] == shown.pixels[MARGIN][MARGIN + 31] == (10, 200, 30)
+    assert "#" in "".join(shown.cell(2, 0, 2))
+    assert "########" in shown.cell(1, 1, 2)  # the line
+    assert shown.cell(3, 2, 2) == ["#" * 8] * 16  # the cursor
+    assert shown.cell(0, 5, 2) == ["." * 8] * 16
+    light = await image(rig, made.pane, theme="light")
+    assert light.pixels[0][0] == (255, 255, 255)
+
+
+async def test_svg_and_html_are_text(rig: Rig, pane: Shell) -> None:
+    made = await pane(SHOW, width=40, height=10)
+    await rig.shows(made.pane, "end")
+    svg = await rig.text("screenshot-pane", paneId=made.pane, output="svg")
+    assert svg.startswith("<svg xmlns=")
+    assert "&lt;b&gt;" in svg
+    page = await rig.text("screenshot-pane", paneId=made.pane, output="html")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "background:#0ac81e" in page
+    assert "┌─┐" in page
+    assert "&lt;b&gt;" in page
+
+
+async def test_a_picture_is_saved_where_it_is_wanted(rig: Rig, fails: Fails, pane: Shell) -> None:
+    made = await pane(SHOW, width=40, height=10)
+    await rig.shows(made.pane, "end")
+    for output, name in [("image", "a.png"), ("svg", "a.svg"), ("html", "a.html"), ("image", "a.png")]:
+        path = rig.folder / name
+        result = await rig.ask("screenshot-pane", {"paneId": made.pane, "output": output, "path": str(path)})
+        [block] = result.content
+        assert isinstance(block, types.TextContent)
+        assert json.loads(block.text) == result.structured_content == {"path": str(path)}
+        assert path.stat().st_mode & 0o777 == 0o600
+    Picture.of((rig.folder / "a.png").read_bytes())
+    victim = rig.folder / "victim"
+    victim.write_text("mine")
+    (rig.folder / "link.png").symlink_to(victim)
+    (rig.folder / "folder.png").mkdir()
+    for path, words in [
+        (victim, "must end in .png"),
+        (rig.folder / "a.svg", "must end in .png"),
+        (rig.folder / "link.png", "cannot be written"),
+        (rig.folder / "folder.png", "cannot be written"),
+        (rig.folder / "gone" / "a.png", "cannot be written"),
+    ]:
+        assert words in await fails("screenshot-pane", paneId=made.pane, path=str(path))
+    assert victim.read_text() == "mine"
+    assert not list(rig.folder.glob(".*"))
+
+
+async def test_a_browser_is_opened_for_the_person_here(rig: Rig, pane: Shell, tmp_path: Path) -> None:
+    """A program of ours stands in for it."""
+    made = await pane(SHOW, width=40, height=10)
+    await rig.shows(made.pane, "end")
+    seen, page = tmp_path / "seen", rig.folder / "shown.html"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{seen}\n')
+    browser.chmod(0o755)
+    for program, status, words in [
+        (str(browser), 0, str(page)),
+        ("/bin/false", 1, "No browser could be opened"),
+    ]:
+        given = json.dumps({"paneId": made.pane, "output": "browser", "path": str(page)})
+        argv = [sys.executable, "-m", "muxpilot", "call", "--socket", rig.socket, "screenshot-pane", given]
+        env = {**clean(rig.folder), "BROWSER": f"{program} %s"}
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=20, check=False)
+        assert (done.returncode, words in done.stdout + done.stderr) == (status, True), done
+    assert seen.read_text() == f"{page.as_uri()}\n"
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert os.stat(page).st_mode & 0o777 == 0o600
