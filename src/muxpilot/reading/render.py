@@ -177,6 +177,8 @@ class Page:
             self._rows.append([])
 
     def _new_page(self) -> None:
+        while len(self._rows) > self._page + 1 and not self._rows[-1]:
+            self._rows.pop()
         if any(self._rows[self._page :]):
             self._page = len(self._rows)
         self._go(self._page, 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused
 from muxpilot.shells.command import Command
-from muxpilot.shells.layers import At, Layer
+from muxpilot.shells.layers import At, HalfLine, Layer
 from muxpilot.shells.loader import Loader
 from muxpilot.shells.prompts import looks_like_a_shell, typed_after
 from muxpilot.state import State
@@ -19,6 +20,7 @@ _QUIET_S = 0.15
 # A shell that starts with our marks prints them in its own time.
 _STARTING_S = 0.7
 _REMOTE_QUIET_S = 0.4
+_SETTLED_S, _SETTLING = 0.1, 20
 
 
 class Gate:
@@ -54,15 +56,37 @@ class Gate:
     async def _typed_at(self, layer: Layer) -> str | None:
         stream = self._shell.stream
         assert stream is not None
+        if not layer.shell.tells_start:
+            await self._settled()
         since = stream.read(layer.prompt_offset, stream.end)
-        if not since or not (typed := typed_after(since)):
+        if layer.half_line is not None and layer.half_line.seen == stream.end:
+            return layer.half_line.words
+        prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
+        typed = typed_after(prompt, since) if since else ""
+        if not typed and layer.half_line is None:
             return None
+        words = f"Somebody has typed at the prompt: {typed[-80:]!r}."
         if layer.shell.has_key:
             if await self._shell.typed_line(layer) == 0:
+                layer.half_line = None
                 return None
+            await self._shell.quiet()  # the key has drawn the line again
+        elif not typed:
+            layer.half_line = None
+            return None
         elif not await self._is_in_front(layer):
-            return "A program that somebody started is running."
-        return f"Somebody has typed at the prompt: {typed[-80:]!r}."
+            words = "A program that somebody started is running."
+        layer.half_line = HalfLine(stream.end, words)
+        return words
+
+    async def _settled(self) -> None:
+        """Some set the terminal up only after they have shown the prompt, and would echo the line again."""
+        tries = 0
+        while self._shell.silence_s() < _SETTLED_S and tries < _SETTLING:
+            if (await self._shell.state()).waiting_for == "shell":
+                return
+            await asyncio.sleep(_SETTLED_S / _SETTLING)
+            tries += 1
 
     async def _is_in_front(self, layer: Layer) -> bool:
         state = await self._shell.state()

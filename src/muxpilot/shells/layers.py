@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from muxpilot.shells.command import Command
+from muxpilot.shells.echo import echo_end
 from muxpilot.shells.kinds import SHELLS, Shell, exit_code
 from muxpilot.shells.marks import Mark, Scanner
 
 _LONGEST_ECHO = 1 << 16
+_INTERRUPTED = 130
 
 
 class At(enum.Enum):
@@ -30,6 +32,14 @@ class At(enum.Enum):
     UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True, slots=True)
+class HalfLine:
+    """What a person has typed at a prompt, and how far the stream was when that was found out."""
+
+    seen: int
+    words: str
+
+
 @dataclass(slots=True, eq=False)
 class Layer:
     nonce: str
@@ -39,9 +49,11 @@ class Layer:
     command: Command | None = None
     status: int | None = None
     prompt_offset: int = 0
+    half_line: HalfLine | None = None
     typed_line: int | None = None  # how much is typed, as the private key told it
     is_capturing: bool = False
     echo: bytearray | None = None  # what came since the typing, where no mark tells the start
+    line: str = ""  # what was typed last
     lines_left: list[str] | None = None
 
     def forget_length(self) -> None:
@@ -86,12 +98,10 @@ class Layers:
                 _ACTIONS[mark.kind](self, layer, mark)
         self._changed()
 
-    def typed(self, layer: Layer, command: Command) -> None:
-        """A command is about to be typed at this layer's prompt."""
-        layer.command, layer.status, layer.at = command, None, At.TYPED
-        layer.is_capturing = False
-        layer.echo = bytearray()
-        command.begin()
+    def typed(self, layer: Layer, line: str) -> None:
+        """A line of the layer's command is about to be typed at its prompt."""
+        layer.at, layer.status, layer.line = At.TYPED, None, line
+        layer.echo, layer.is_capturing = bytearray(), False
 
     def forget(self, layer: Layer, reason: str) -> None:
         """A layer, and all inside it, that will not speak again."""
@@ -142,16 +152,18 @@ class Layers:
         assert layer.echo is not None
         if len(layer.echo) < _LONGEST_ECHO:
             layer.echo += data
-        at = layer.echo.find(b"\n")
-        if at < 0 or layer.shell.tells_start or layer.command is None:
+        if layer.shell.tells_start or layer.command is None:
             return
-        rest, layer.echo = bytes(layer.echo[at + 1 :]), None
+        at = echo_end(bytes(layer.echo), layer.line)
+        if at < 0:
+            return
+        rest, layer.echo = bytes(layer.echo[at:]), None
         layer.at, layer.is_capturing = At.RUNNING, True
         if rest:
             layer.command.output.feed(rest)
 
     def starts(self, layer: Layer, _: Mark) -> None:
-        layer.at, layer.status = At.RUNNING, None
+        layer.at, layer.status, layer.half_line = At.RUNNING, None, None
         layer.is_capturing, layer.echo = layer.command is not None, None
 
     def output_ends(self, layer: Layer, _: Mark) -> None:
@@ -162,7 +174,9 @@ class Layers:
 
     def finishes(self, layer: Layer, mark: Mark) -> None:
         self.output_ends(layer, mark)
-        layer.at, layer.status = At.FINISHED, exit_code(mark.number)
+        layer.at, layer.status, layer.half_line = At.FINISHED, exit_code(mark.number), None
+        if not layer.lines_left:
+            self.finish(layer)
 
     def prompts(self, layer: Layer, mark: Mark) -> None:
         layer.prompt_offset = mark.end
@@ -172,14 +186,17 @@ class Layers:
             layer.command.lose("The shell's prompt came back and told no status.")
             layer.command = None
         layer.at = At.PROMPT
-        if layer.command is not None and not layer.lines_left:
+        if not layer.lines_left:
             self.finish(layer)
 
     def finish(self, layer: Layer) -> None:
         command, layer.command = layer.command, None
-        if command is not None and layer.status is not None:
-            reason = "Interrupted." if layer.status == 130 else None
-            command.finish(layer.status, reason)
+        if command is None:
+            return
+        if layer.status is None:
+            command.lose("It was given up before it was complete.")
+        else:
+            command.finish(layer.status, "Interrupted." if layer.status == _INTERRUPTED else None)
 
     def continues(self, layer: Layer, _: Mark) -> None:
         layer.is_capturing, layer.echo = False, None

@@ -75,7 +75,7 @@ class Life:
                 self._shell.end(None, "it is gone")
                 return
             self._shell.end(row.exit_code, "its program has ended")
-            if self._is_kept:
+            if self._closes_by_itself:
                 await self._shell.tmux.panes.kill(row.id)
         except MuxpilotError as error:
             self._shell.end(None, error.what)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import tempfile
+from collections.abc import Callable
 
 from muxpilot.reading.render import Page
 
@@ -136,8 +137,11 @@ class Output:
         self._renderer: Renderer | None = Renderer(height)
         self._spool = Spool(cap_bytes)
         self.lost = 0
+        self.heard: Callable[[bytes], None] | None = None  # who else wants each byte as it comes
 
     def feed(self, data: bytes) -> None:
+        if self.heard is not None:
+            self.heard(data)
         if self._renderer is not None:
             self._renderer.feed(data)
             self._spool.write(self._renderer.take())

@@ -29,6 +29,7 @@ _PROMPT_PATIENCE_S = 0.3
 _CATCH_UP_S = 5.0
 _CLEARINGS, _CLEARED_S = 10, 0.15
 _KEY_S = 0.5
+_QUIET_S, _QUIET_TRIES = 0.03, 20
 
 # Nobody else types into the pane meanwhile.
 Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -70,6 +71,8 @@ class PaneShell:
 
     async def open(self) -> None:
         """Read the pane's stream, from its first byte where we have it."""
+        if self.is_starting:
+            self.stir()
         self.stream = await self._stack.enter_async_context(self.tmux.streams.open(self.row.id))
         begin = self.stream.start if self.tmux.streams.is_ours(self.row.id) else self.stream.end
         end = self.stream.end
@@ -106,6 +109,14 @@ class PaneShell:
         await self.until(lambda: layer.typed_line is not None, _KEY_S)
         return layer.typed_line
 
+    async def quiet(self) -> None:
+        """Until nothing has come for a moment, or for long enough."""
+        for _ in range(_QUIET_TRIES):
+            known = self.changes
+            await self.change(_QUIET_S, since=known)
+            if self.changes == known:
+                return
+
     async def clear_line(self, layer: Layer) -> None:
         """Press Ctrl-C until the prompt is back: while a key's own work is done, fish takes no other."""
         for _ in range(_CLEARINGS):
@@ -133,6 +144,10 @@ class PaneShell:
             if left_s <= 0:
                 return
             await self.change(left_s)
+
+    def stir(self) -> None:
+        """Something is to be expected: silence counts from now on."""
+        self.last_output = asyncio.get_running_loop().time()
 
     async def state(self) -> State:
         """What stands in front, by the system's word; asked beside the event loop."""
@@ -164,7 +179,7 @@ class PaneShell:
             self._changed()
 
     def _data(self, event: Data) -> None:
-        self.last_output = asyncio.get_running_loop().time()
+        self.stir()
         self.seen = event.offset + len(event.data)
         for item in self.scanner.feed(event.data, event.offset):
             if isinstance(item, Mark):

@@ -21,6 +21,7 @@ def looks_like_a_question(line: str) -> bool:
     return bool(_QUESTION.search(line))
 
 
-def typed_after(data: bytes) -> str:
-    """What can be seen of what came behind a prompt: nothing if only the terminal was set up."""
-    return text_lines(data)[-1].strip() if data else ""
+def typed_after(prompt: bytes, since: bytes) -> str:
+    """What stands behind a prompt now, of all that came since it was shown."""
+    before, now = text_lines(prompt)[-1].rstrip(), text_lines(prompt + since)[-1].rstrip()
+    return now.removeprefix(before).strip()

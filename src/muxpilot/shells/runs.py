@@ -1,6 +1,6 @@
 """One command in one shell, from the typing to its end or to a shell that it has opened.
 
-TYPED -> C -> RUNNING -> D -> B: done. What else may come instead:
+TYPED -> C -> RUNNING -> D: done; B: the next may be typed. What else may come instead:
 a continuation prompt (the next line is typed, or the command is unfinished), nothing (fish keeps a line
 that it does not understand), silence (perhaps it waits for a person), the end of the pane.
 """
@@ -41,7 +41,8 @@ class Run:
         text = self._command.text if file is None else f" {self._layer.shell.source} {file}"
         try:
             lines = lines_for(self._layer.shell, text)
-            self._shell.layers.typed(self._layer, self._command)
+            self._layer.command = self._command
+            self._command.begin()
             while lines:
                 line, *lines = lines
                 self._layer.lines_left = lines
@@ -66,16 +67,16 @@ class Run:
         return file
 
     async def _type(self, line: str) -> None:
-        layer = self._layer
-        layer.at, layer.status, layer.echo, layer.is_capturing = At.TYPED, None, bytearray(), False
+        self._shell.layers.typed(self._layer, line)
         async with self._shell.exclusive(self._shell.tmux, self._shell.row.id):
             await type_line(
                 self._shell.tmux,
                 self._shell.row.id,
-                layer.shell,
+                self._layer.shell,
                 line,
                 delay_s=self._command.delay_s,
             )
+        self._shell.stir()
 
     async def _until_next(self, *, is_last: bool) -> bool:
         """True when nothing more is to be done here; False when the next line may be typed."""
@@ -139,9 +140,11 @@ class Run:
 
     def _opened_a_shell(self, state: State, line: str) -> bool:
         if state.waiting_for == "shell":
-            return state.foreground_pid != self._layer.pid or looks_like_a_shell(line)
-        is_prompt = state.is_remote and not state.is_canonical and looks_like_a_shell(line)
-        return is_prompt and self._shell.silence_s() >= 2 * _FIRST_LOOK_S
+            return state.foreground_pid != self._layer.pid or self._is_quiet_prompt(line)
+        return state.is_remote and not state.is_canonical and self._is_quiet_prompt(line)
+
+    def _is_quiet_prompt(self, line: str) -> bool:
+        return looks_like_a_shell(line) and self._shell.silence_s() >= 2 * _FIRST_LOOK_S
 
     def _waits_for(self, state: State, line: str) -> str | None:
         kind = "line" if state.waiting_for == "shell" else state.waiting_for

@@ -1,0 +1,149 @@
+"""A muxpilot in this process, on a private tmux with a person's session, and panes with any shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from muxpilot.app import App, build
+from muxpilot.config import Settings
+from muxpilot.tmux import PaneId
+from muxpilot.toolkit.spec import Scope
+from tests.conftest import LIMIT_S, end_server, eventually
+
+# The name in a test's id, and the program and arguments that give such a shell.
+SHELLS = ("bash", "zsh", "fish", "dash", "ash", "ksh93", "mksh")
+
+
+@dataclass
+class Desk:
+    app: App
+    folder: Path
+    socket: str
+    panes: dict[str, str] = field(default_factory=dict)
+    _count: int = 0
+
+    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        answer = await self.app.dispatch.call(tool, arguments)
+        assert answer.structured is not None, answer.text
+        return answer.structured
+
+    async def fails(self, tool: str, /, **arguments: Any) -> str:
+        answer = await self.app.dispatch.call(tool, arguments)
+        assert answer.is_error, answer.text
+        return answer.text
+
+    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
+        more.setdefault("timeoutSeconds", LIMIT_S)
+        return await self.call("execute-command", paneId=pane, command=command, **more)
+
+    async def result(self, answer: dict[str, Any], wait_ms: int = int(LIMIT_S * 1000)) -> dict[str, Any]:
+        return await self.call("get-command-result", commandId=answer["commandId"], waitMs=wait_ms)
+
+    def raw(self, *args: str) -> str:
+        """What a person would type."""
+        argv = ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+        return done.stdout.rstrip("\n")
+
+    def program(self, shell: str) -> str:
+        found = shutil.which("busybox" if shell == "ash" else shell)
+        if found is None:
+            pytest.skip(f"no {shell} here")
+        if shell != "ash":
+            return found
+        link = self.folder / "ash"
+        if not link.exists():
+            link.symlink_to(found)
+        return str(link)
+
+    def name(self) -> str:
+        self._count += 1
+        return f"s{self._count}"
+
+    async def ours(self, shell: str = "bash") -> str:
+        """A new pane of ours with this shell."""
+        self.raw("set-option", "-g", "default-shell", self.program(shell))
+        made = await self.call("create-session", name=self.name(), width=100, height=30)
+        pane: str = made["paneId"]
+        return pane
+
+    async def shared(self, shell: str) -> str:
+        """One pane of ours for all tests of a module that leave it as it was."""
+        if shell not in self.panes:
+            self.panes[shell] = await self.ours(shell)
+        return self.panes[shell]
+
+    async def persons(self, *command: str, shows: str) -> str:
+        """A pane that a person opened, when it shows its prompt."""
+        pane = self.raw(
+            "new-session", "-dP", "-F", "#{pane_id}", "-s", self.name(), "-x", "100", "-y", "30", *command
+        )
+        await self.shows(pane, shows)
+        return pane
+
+    def screen(self, pane: str) -> str:
+        return self.raw("capture-pane", "-p", "-t", pane)
+
+    async def shows(self, pane: str, wanted: str) -> str:
+        async def look() -> str:
+            screen = self.screen(pane)
+            return screen if wanted in screen else ""
+
+        return str(await eventually(look))
+
+    async def heard(self, pane: str, wanted: bytes) -> None:
+        """Wait until the stream of a pane that commands have run in has this at its end."""
+        stream = self.app.servers.default.streams.of(PaneId(pane))
+        assert stream is not None
+
+        async def look() -> bool:
+            return wanted in stream.read(stream.end - 40, stream.end)
+
+        await eventually(look)
+
+    def type(self, pane: str, text: str, *keys: str) -> None:
+        """A person's hands."""
+        self.raw("send-keys", "-t", pane, "-l", "--", text)
+        if keys:
+            self.raw("send-keys", "-t", pane, *keys)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk() -> AsyncIterator[Desk]:
+    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    home = folder / "home"
+    home.mkdir()
+    (home / "data").mkdir()
+    socket = str(folder / "s")
+    clean = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "SHELL": "/bin/bash",
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "PWD": str(home),
+    }
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(clean)
+    app = build(Settings(scope=Scope.ALL, socket=socket))
+    try:
+        desk = Desk(app, folder, socket)
+        desk.raw("new-session", "-d", "-s", "keeper", "-c", str(home), "cat")
+        yield desk
+    finally:
+        await app.close()
+        os.environ.clear()
+        os.environ.update(before)
+        end_server("tmux", socket)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,303 @@
+"""What happens around commands: waiting programs, queues, people at the same pane, shells inside shells."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.commands.conftest import SHELLS, Desk
+from tests.conftest import LIMIT_S, eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WAITING = {
+    "a line": ("read x", "line of input"),
+    "a question": ('read -p "Name? " x', "Name?"),
+    "a password": ("read -s -p 'Password: ' x", "a password: 'Password:'"),
+    "a program that reads": ("cat", "line of input"),
+    "a key": ('python3 -c "import tty, sys; tty.setraw(0); sys.stdin.read(1)"', "a key"),
+}
+
+
+@pytest.mark.parametrize("case", WAITING)
+async def test_a_command_that_waits_for_a_person_is_told_before_its_timeout(desk: Desk, case: str) -> None:
+    command, words = WAITING[case]
+    pane = await desk.ours()
+    answer = await desk.run(pane, command)
+    assert (answer["status"], answer["waitingForInput"], answer["timedOut"]) == ("running", True, False)
+    assert words in answer["reason"]
+    desk.type(pane, "x", "Enter", "C-d")
+    ended = await desk.result(answer)
+    assert ended["status"] in ("completed", "failed")
+    assert not ended["waitingForInput"]
+
+
+NOT_WAITING = ("sleep 0.8", "tail -n 0 -f /dev/null & sleep 0.8; kill $!", "sleep 0.8 | cat")
+
+
+@pytest.mark.parametrize("command", NOT_WAITING)
+async def test_a_command_that_only_takes_long_is_waited_for(desk: Desk, command: str) -> None:
+    answer = await desk.run(await desk.shared("bash"), command)
+    assert answer["status"] in ("completed", "failed")
+    assert not answer["waitingForInput"]
+
+
+async def test_a_timeout_interrupts_nothing(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, "sleep 0.5; echo late", timeoutSeconds=0.1)
+    assert (answer["status"], answer["timedOut"], answer["exitCode"]) == ("running", True, None)
+    ended = await desk.result(answer)
+    assert (ended["status"], ended["output"], ended["timedOut"]) == ("completed", "late\n", False)
+    assert ended["resourceUri"] == f"tmux://command/{answer['commandId']}/result"
+
+
+async def test_commands_for_one_pane_run_in_the_order_of_asking(desk: Desk) -> None:
+    pane = await desk.ours()
+    answers = await asyncio.gather(*(desk.run(pane, f"sleep 0.02; echo {n}") for n in range(10)))
+    assert [answer["output"] for answer in answers] == [f"{n}\n" for n in range(10)]
+
+
+async def test_a_command_waits_behind_a_program_that_a_person_started(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "true")
+    desk.type(pane, "sleep 0.7; echo theirs", "Enter")
+    await desk.shows(pane, "sleep 0.7")
+    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.2)
+    assert (waiting["status"], waiting["timedOut"]) == ("queued", True)
+    assert (await desk.result(waiting))["output"] == "ours\n"
+    assert desk.screen(pane).index("theirs\n") < desk.screen(pane).index(
+        "ours\n", desk.screen(pane).index("theirs\n")
+    )
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_what_a_person_has_half_typed_is_left_alone(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+    await desk.run(pane, "echo first")
+    desk.type(pane, "echo th")
+    await desk.heard(pane, b"th")
+    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
+    assert waiting["status"] == "queued"
+    assert "typed at the prompt" in waiting["reason"]
+    desk.type(pane, "eirs", "Enter")
+    assert (await desk.result(waiting))["output"] == "ours\n"
+    assert "theirs" in desk.screen(pane).splitlines()
+
+
+async def test_half_a_line_in_a_pane_that_we_never_saw_is_left_alone(desk: Desk) -> None:
+    pane = await desk.persons("bash", "--norc", shows="$" if _is_user() else "#")
+    desk.type(pane, "echo th")
+    await desk.shows(pane, "echo th")
+    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
+    assert waiting["status"] == "queued"
+    desk.type(pane, "eirs", "Enter")
+    assert (await desk.result(waiting))["output"] == "ours\n"
+    assert "theirs" in desk.screen(pane).splitlines()
+
+
+async def test_ctrl_c_of_a_person_is_told_as_what_it_was(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
+    desk.raw("send-keys", "-t", pane, "C-c")
+    ended = await desk.result(answer)
+    assert (ended["status"], ended["exitCode"], ended["reason"]) == ("failed", 130, "Interrupted.")
+
+
+async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Desk) -> None:
+    pane = await desk.ours()
+    running = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
+    queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
+    assert queued["status"] == "queued"
+    cancelled = await desk.call("cancel-command", commandId=queued["commandId"])
+    assert (cancelled["status"], cancelled["exitCode"]) == ("cancelled", None)
+    cancelled = await desk.call("cancel-command", commandId=running["commandId"])
+    assert (cancelled["status"], cancelled["exitCode"]) == ("cancelled", 130)
+    assert (await desk.run(pane, "echo next"))["output"] == "next\n"
+    assert "never" not in desk.screen(pane)
+
+
+async def test_a_pane_that_is_killed_loses_its_commands_and_says_so(desk: Desk) -> None:
+    pane = await desk.ours()
+    running = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
+    queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
+    desk.raw("kill-pane", "-t", pane)
+    for answer in (running, queued):
+        ended = await desk.result(answer)
+        assert (ended["status"], ended["exitCode"]) == ("lost", None)
+        assert "pane" in ended["reason"]
+
+
+async def test_a_shell_that_is_replaced_by_a_program_ends_with_its_code(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, "exec sh -c 'sleep 0.3; exit 9'")
+    assert (answer["status"], answer["exitCode"]) == ("failed", 9)
+
+
+async def test_a_shell_that_is_replaced_by_another_loses_the_command_and_takes_the_next(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "exec bash --norc", timeoutSeconds=1)
+    assert (await desk.run(pane, "echo new"))["output"] == "new\n"
+    rows = (await desk.call("list-commands", paneId=pane))["commands"]
+    assert [row["status"] for row in rows] == ["lost", "completed"]
+    assert rows[0]["exitCode"] is None
+
+
+NESTED = {
+    "bash": "bash --norc",
+    "zsh": "zsh -f",
+    "fish": "fish --no-config",
+    "dash": "dash",
+    "ksh93": "ksh93",
+    "mksh": "mksh",
+    "ash": "busybox sh",
+}
+
+# dash has no history, and these two offer no way to take a line out of theirs.
+WITHOUT_A_WAY = ("dash", "ksh93", "ash")
+
+
+@pytest.mark.parametrize("shell", NESTED)
+async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(desk: Desk, shell: str) -> None:
+    desk.program(shell)
+    pane = await desk.ours()
+    outer = await desk.run(pane, NESTED[shell])
+    assert (outer["status"], outer["waitingForInput"]) == ("running", True)
+    assert "shell" in outer["reason"]
+    await desk.run(pane, "cd /usr")
+    inner = await desk.run(pane, "pwd")
+    assert (inner["output"], inner["status"]) == ("/usr\n", "completed")
+    left = await desk.run(pane, "exit 5")
+    assert (left["status"], left["exitCode"]) == ("failed", 5)
+    ended = await desk.result(outer)
+    assert (ended["status"], ended["exitCode"], ended["waitingForInput"]) == ("failed", 5, False)
+    assert (await desk.run(pane, "echo $?"))["output"] == "5\n"
+
+
+@pytest.mark.parametrize("shell", NESTED)
+async def test_a_persons_shell_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
+    desk.program(shell)
+    command = shlex.split(NESTED[shell])
+    pane = await desk.persons(*command, shows="#" if not _is_user() else "$")
+    before = desk.screen(pane).rstrip()
+    answer = await desk.run(pane, "echo hello")
+    assert (answer["output"], answer["exitCode"]) == ("hello\n", 0)
+
+    async def settled() -> str:
+        screen = desk.screen(pane).rstrip()
+        return screen if screen.count(before.splitlines()[-1]) == 2 else ""
+
+    screen = str(await eventually(settled))
+    prompt = before.splitlines()[-1]
+    assert screen == f"{before} echo hello\nhello\n{prompt}"
+    if shell not in WITHOUT_A_WAY:
+        history = (await desk.run(pane, "history" if shell == "fish" else "fc -l"))["output"]
+        assert "muxpilot" not in history
+        assert "echo hello" in history
+
+
+async def test_su_to_another_user_is_a_shell_like_any_other(desk: Desk) -> None:
+    if _is_user():
+        pytest.skip("only root may become somebody else without a password")
+    pane = await desk.ours()
+    outer = await desk.run(pane, "su -s /bin/bash nobody")
+    assert outer["waitingForInput"]
+    assert (await desk.run(pane, "id -un"))["output"] == "nobody\n"
+    assert (await desk.run(pane, "exit 4"))["exitCode"] == 4
+    assert (await desk.result(outer))["exitCode"] == 4
+
+
+async def test_raw_mode_types_and_tracks_nothing(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "true")
+    answer = await desk.run(pane, "echo typed", rawMode=True)
+    assert (answer["status"], answer["exitCode"], answer["output"]) == ("running", None, "")
+    await desk.shows(pane, "\ntyped\n")
+    await desk.run(pane, "echo only", noEnter=True)
+    await desk.shows(pane, "echo only")
+    assert "\nonly" not in desk.screen(pane)
+
+
+BAD: dict[str, tuple[dict[str, object], str]] = {
+    "an empty command": ({"command": "  \n"}, "empty"),
+    "a control character": ({"command": "echo \x03"}, "control character"),
+    "a pane that is not there": ({"command": "true", "paneId": "%999"}, "not found"),
+    "a negative timeout": ({"command": "true", "timeoutSeconds": -1}, "timeoutSeconds"),
+    "a word for a number": ({"command": "true", "maxOutputBytes": "many"}, "maxOutputBytes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+async def test_bad_arguments_say_what_to_do(desk: Desk, case: str) -> None:
+    arguments, words = BAD[case]
+    pane = await desk.shared("bash")
+    assert words in await desk.fails("execute-command", **{"paneId": pane, **arguments})
+
+
+async def test_an_unknown_command_is_said_to_be_unknown(desk: Desk) -> None:
+    for tool in ("get-command-result", "cancel-command"):
+        assert "'cmd-0' not found" in await desk.fails(tool, commandId="cmd-0")
+
+
+async def test_a_pane_whose_program_has_ended_takes_no_command(desk: Desk) -> None:
+    pane = await desk.ours()
+    desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+    answer = await desk.run(pane, "exit 2")
+    assert answer["exitCode"] == 2
+    assert "ended" in await desk.fails("execute-command", paneId=pane, command="true")
+    assert desk.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
+
+
+async def test_the_marks_of_others_are_output_like_any_other(desk: Desk, tmp_path: Path) -> None:
+    """A program that knows the marks but not the nonce ends nothing."""
+    script = tmp_path / "forge"
+    marks = "".join(f"\\033]133;{kind};{'ab' * 16}\\007" for kind in ("D;7", "B", "C", "P", "I;bash.1"))
+    script.write_text(f"printf '{marks}shown\\n'; sleep 0.2; echo end; exit 3\n")
+    answer = await desk.run(await desk.shared("bash"), f"sh {script}")
+    assert (answer["output"], answer["exitCode"]) == ("shown\nend\n", 3)
+
+
+async def test_prompts_that_are_built_anew_keep_their_marks(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(
+        pane, "build() { local s=$?; PS1=\"[$s $((++n))] \"; PS2='more> '; }; PROMPT_COMMAND=build; n=0"
+    )
+    assert (await desk.run(pane, "sh -c 'exit 3'"))["exitCode"] == 3
+    assert (await desk.run(pane, "echo a"))["output"] == "a\n"
+    assert (await desk.run(pane, 'echo "'))["waitingForInput"]
+    assert (await desk.run(pane, "echo b"))["output"] == "b\n"
+    screen = desk.screen(pane)
+    assert "[3 2] echo a" in screen
+    assert "more> " in screen
+
+
+async def test_the_persons_hooks_and_traps_still_work(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(
+        pane,
+        "PS0='go '; trap 'echo trapped' USR1; set -o pipefail; hook() { seen=$?; }; PROMPT_COMMAND+=(hook)",
+    )
+    answer = await desk.run(pane, "kill -USR1 $$; sh -c 'exit 6' | cat")
+    assert answer["exitCode"] == 6
+    assert "trapped" in answer["output"]
+    assert (await desk.run(pane, "echo $seen"))["output"].endswith("6\n")
+
+
+def _is_user() -> bool:
+    return os.getuid() != 0
+
+
+async def test_many_panes_run_side_by_side(desk: Desk) -> None:
+    panes = await asyncio.gather(*(desk.ours() for _ in range(20)))
+
+    async def work(number: int, pane: str) -> None:
+        for step in range(5):
+            answer = await desk.run(pane, f"seq {number} {number + 200} | sed s/^/{step}-/")
+            wanted = "".join(f"{step}-{n}\n" for n in range(number, number + 201))
+            assert answer["output"] == wanted, {**answer, "step": step}
+
+    async with asyncio.timeout(3 * LIMIT_S):
+        await asyncio.gather(*(work(1000 * n, pane) for n, pane in enumerate(panes)))
