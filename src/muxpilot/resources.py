@@ -25,9 +25,10 @@ _PAUSE_S = 0.1
 _DEAD_PAUSE_S = 1.0
 _QUIET_S = 60.0
 
-# After these the list may be another one. Of a pane that is split off, tmux tells only those attached to it.
+# After these the list may be another one; the last tells of panes split off where nobody is attached.
 _LIST_CHANGES = frozenset(
-    "sessions-changed window-add window-close unlinked-window-add unlinked-window-close closed".split()
+    "sessions-changed window-add window-close unlinked-window-add unlinked-window-close closed "
+    "subscription-changed".split()
 )
 
 Tell = Callable[[], Awaitable[None]]

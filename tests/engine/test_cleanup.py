@@ -19,7 +19,7 @@ from muxpilot import Tmux
 from muxpilot.tmux import Program
 from muxpilot.tmux.scratch import Scratch
 from tests.conftest import eventually, is_running
-from tests.engine.test_hub import person
+from tests.engine.helpers import person
 
 Raw = Callable[..., str]
 
@@ -149,8 +149,7 @@ async def test_nobodys_configuration_breaks_the_hub(
 ) -> None:
     config = folder / "tmux.conf"
     config.write_text(configuration)
-    with person(binary, socket, "-f", str(config), "new-session", "-s", "mine"):
-        await eventually(lambda: asyncio.sleep(0, raw("list-clients", check=False)))
+    async with person(binary, socket, "-f", str(config), "new-session", "-s", "mine"):
         async with Tmux(socket, binary=binary) as tmux:
             for _ in range(3):
                 assert [(row.name, row.attached) for row in await tmux.sessions.list()] == [("mine", 1)]

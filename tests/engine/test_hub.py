@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pty
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import NoServer, NotFound
 from tests.conftest import eventually, server_pid
-
-Raw = Callable[..., str]
-
-
-@contextmanager
-def person(binary: str, socket: str, *args: str) -> Iterator[int]:
-    """Somebody at a terminal; yields the terminal's master."""
-    pid, master = pty.fork()
-    if pid == 0:
-        os.execvpe(binary, [binary, "-u", "-S", socket, *args], {**os.environ, "TERM": "xterm"})
-    try:
-        yield master
-    finally:
-        os.close(master)
-        os.waitpid(pid, 0)
+from tests.engine.helpers import Raw, person
 
 
 async def attached_to(raw: Raw) -> list[str]:
@@ -37,17 +19,17 @@ async def attached_to(raw: Raw) -> list[str]:
 
 async def test_a_bare_attach_never_lands_on_the_hub(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
     raw("new-session", "-d", "-s", "mine")
-    with person(binary, socket, "attach", "-t", "mine"):
+    async with person(binary, socket, "attach", "-t", "mine"):
         await eventually(lambda: _contains(raw, "mine 0"))
         await tmux.sessions.list()
-        with person(binary, socket, "attach"):
+        async with person(binary, socket, "attach"):
             await eventually(lambda: _count(raw, "mine 0", 2))
 
 
 async def test_a_bare_attach_takes_the_free_session(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
     raw("new-session", "-d", "-s", "mine")
     await tmux.sessions.list()
-    with person(binary, socket, "attach"):
+    async with person(binary, socket, "attach"):
         await eventually(lambda: _contains(raw, "mine 0"))
 
 
@@ -117,13 +99,13 @@ async def test_a_bare_attach_does_not_land_on_the_hub_after_a_session_has_ended(
 ) -> None:
     raw("new-session", "-d", "-s", "old")
     raw("new-session", "-d", "-s", "new")
-    with person(binary, socket, "attach", "-t", "old"), person(binary, socket, "attach", "-t", "new"):
+    async with person(binary, socket, "attach", "-t", "old"), person(binary, socket, "attach", "-t", "new"):
         await eventually(lambda: _count(raw, "old 0", 1))
         await eventually(lambda: _count(raw, "new 0", 1))
         await tmux.sessions.list()
         raw("kill-session", "-t", "new")
         await eventually(lambda: _is_used_again(tmux, raw))
-        with person(binary, socket, "attach"):
+        async with person(binary, socket, "attach"):
             await eventually(lambda: _count(raw, "old 0", 2))
 
 

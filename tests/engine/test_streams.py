@@ -10,7 +10,7 @@ import random
 import resource
 import shlex
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from muxpilot.errors import NoStream, NotFound
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Program
 from muxpilot.tmux.streams import Event, Exit
 from tests.conftest import LIMIT_S, eventually
-from tests.engine.test_hub import person
+from tests.engine.helpers import person
 
 Raw = Callable[..., str]
 Harm = Callable[[Raw, str], object]
@@ -301,11 +301,9 @@ async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
 
 
 @pytest.fixture
-def fleeting(raw: Raw, theirs: str, binary: str, socket: str) -> Iterator[str]:
+async def fleeting(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
     """A person's pane in a session that ends when they leave it."""
-    with person(binary, socket, "attach", "-t", "mine"):
-        while not raw("list-clients"):
-            pass
+    async with person(binary, socket, "attach", "-t", "mine"):
         raw("set-option", "-t", "mine", "destroy-unattached", "on")
         yield theirs
 

@@ -303,6 +303,8 @@ async def test_a_list_that_is_no_longer_true_is_told(place: Place) -> None:
         assert "Session coming" not in await _listed(wire)
         place.tmux("new-window", "-d", "-t", "=home:", "-n", "passing", "exec sleep 1000")
         await wire.told(_is_list_changed)
+        place.tmux("split-window", "-d", "-t", "=home:passing", "exec sleep 1000")  # nobody follows it
+        await wire.told(_is_list_changed)
         place.tmux("kill-window", "-t", "=home:passing")
         await wire.told(_is_list_changed)
 

@@ -39,8 +39,13 @@ def unsifted() -> Iterator[None]:
     finally:
         _sees_all.reset(token)
 
-# tmux tells nobody when a pane dies that stays on the screen; a subscription does, within a second.
-_DEATHS = "muxpilot-dead::#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"
+# tmux tells nobody when a pane dies that stays on the screen, nor when a window of another session is split;
+# subscriptions do, within a second.
+DEATHS, PANES = "muxpilot-dead", "muxpilot-panes"
+_SUBSCRIPTIONS = (
+    ("refresh-client", "-B", f"{DEATHS}::#{{S:#{{W:#{{P:#{{?pane_dead,#{{pane_id}} ,}}}}}}}}"),
+    ("refresh-client", "-B", f"{PANES}::#{{S:#{{W:#{{P:#{{pane_id}} }}}}}}"),
+)
 
 _GOODBYE_S = 0.5
 _BUFFER_S = 10.0
@@ -282,7 +287,7 @@ class Connection:
         live.server_pid, live.hub_ids = int(pid), frozenset(ids)
         live.version, live.version_text = version.require(words), words
         # The options once more: a person's hook on new sessions comes after what was set with the hub.
-        await live.control.request(("refresh-client", "-B", _DEATHS), *live.hub.options())
+        await live.control.request(*_SUBSCRIPTIONS, *live.hub.options())
         aliases = await live.control.request(("show-options", "-s", "-v", "command-alias"))
         live.control.is_trusting = trust.is_everything_itself(
             line.decode("utf-8", "replace") for line in aliases.blocks[0].lines

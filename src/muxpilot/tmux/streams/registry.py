@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from muxpilot.errors import MuxpilotError, NoStream, NotFound
-from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.connection import DEATHS, Connection
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.launch import Launch
 from muxpilot.tmux.models import Pane
@@ -202,7 +202,7 @@ class Streams:
     def _told(self, event: Notice | Output) -> None:
         if not isinstance(event, Notice):
             return
-        if event.name == "subscription-changed":
+        if event.name == "subscription-changed" and event.rest.startswith(f"{DEATHS} "):
             dead = set(event.rest.rpartition(" : ")[2].split())
             self._doubt(*(feed for pane, feed in self._feeds.items() if pane in dead))
         elif event.name == "closed":
