@@ -132,11 +132,13 @@ def only_text(result: types.CallToolResult) -> str:
 
 
 @asynccontextmanager
-async def serving(scope: str, *, keeper: bool = True) -> AsyncIterator[Rig]:
+async def serving(scope: str, *, keeper: bool = True, config: str | None = None) -> AsyncIterator[Rig]:
     """A server of this scope; a person's session keeps tmux running, whatever a test ends."""
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     (folder / "home").mkdir()
     (folder / "home" / ".profile").write_text(f"PS1='{PROMPT}'\n")
+    if config is not None:
+        (folder / "config.toml").write_text(config)
     socket = str(folder / "s")
     try:
         async with _connected(scope, folder, socket) as client:
@@ -187,7 +189,9 @@ async def _client(
 
 def clean(folder: Path) -> dict[str, str]:
     """An environment that is nobody's."""
+    config = folder / "config.toml"
     return {
+        **({"TMUX_MCP_CONFIG": str(config)} if config.exists() else {}),
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
         "SHELL": "/bin/sh",

@@ -1,0 +1,488 @@
+"""The policy on a real tmux: what is denied has no effect, what is allowed has, and lists tell no more."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from muxpilot.app import App, build
+from muxpilot.config import settings
+from muxpilot.resources import ResourceFailed
+from tests.conftest import LIMIT_S, end_server, eventually
+from tests.server.rig import clean, serving
+
+TMUX = shutil.which("tmux") or "tmux"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tmux with the sessions `dev` (two panes in a window, one in another) and `other`."""
+
+    folder: Path
+    socket: str
+    panes: dict[str, str]
+
+    @property
+    def canary(self) -> Path:
+        return self.folder / "canary"
+
+    def raw(self, *args: str) -> str:
+        argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, env=clean(self.folder))
+        return done.stdout.rstrip("\n")
+
+    def ids(self, what: str) -> set[str]:
+        return set(self.raw("list-panes", "-a", "-F", f"#{{{what}}}").split())
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    (folder / "home").mkdir()
+    place = Place(folder, str(folder / "s"), {})
+    show = ("-P", "-F", "#{pane_id}")
+    place.panes["one"] = place.raw(
+        "new-session", "-d", *show, "-s", "dev", "-n", "first", "-x", "80", "-y", "24"
+    )
+    place.panes["two"] = place.raw("split-window", "-d", *show, "-t", "dev:first")
+    place.panes["three"] = place.raw("new-window", "-d", *show, "-t", "dev", "-n", "second")
+    place.panes["far"] = place.raw("new-session", "-d", *show, "-s", "other", "-x", "80", "-y", "24")
+    yield place
+    end_server(TMUX, place.socket)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Under:
+    """An application under a policy."""
+
+    app: App
+
+    async def call(self, name: str, /, **arguments: Any) -> Any:
+        answer = await self.app.dispatch.call(name, arguments)
+        assert not answer.is_error, f"{name}: {answer.text}"
+        return answer.structured if answer.structured is not None else answer.text
+
+    async def denied(self, key: str, name: str, /, **arguments: Any) -> str:
+        answer = await self.app.dispatch.call(name, arguments)
+        assert answer.error == "denied", answer.text
+        assert answer.text.startswith(f"{name} is denied by {key}: ")
+        assert answer.text.splitlines() == [answer.text]
+        return answer.text
+
+
+Policy = Callable[..., Any]
+
+
+@pytest.fixture
+def under(place: Place, tmp_path: Path) -> Policy:
+    @asynccontextmanager
+    async def open_app(toml: str, **environment: str) -> AsyncIterator[Under]:
+        path = tmp_path / "config.toml"
+        path.write_text(toml.replace("SOCKET", place.socket))
+        app = build(settings(environment, scope="all", socket=place.socket, config=str(path)))
+        try:
+            yield Under(app)
+        finally:
+            await app.close()
+
+    return open_app
+
+
+# Servers
+
+
+async def test_an_allowed_socket_is_the_one_that_takes_effect(under: Policy, place: Place) -> None:
+    async with under('[security]\nallowed_sockets = ["/tmp/none"]') as it:
+        await it.denied("security.allowed_sockets", "list-sessions")
+        await it.denied("security.allowed_sockets", "list-sessions", socket=place.socket)
+        await it.denied("security.allowed_sockets", "send-keys", paneId="dev:first", keys="x")
+        assert (await it.call("list-servers"))["servers"] == []
+        assert "socket" in await it.call("socket-for-path", path="/tmp")
+        with pytest.raises(ResourceFailed, match="allowed_sockets"):
+            await it.app.resources.read("tmux://server/info")
+    async with under('[security]\nallowed_sockets = ["SOCKET"]') as it:
+        assert (await it.call("list-sessions"))["sessions"]
+        await it.denied("security.allowed_sockets", "list-sessions", socket="/tmp/none")
+
+
+async def test_an_empty_list_allows_nothing(under: Policy, place: Place) -> None:
+    async with under("[security]\nallowed_sockets = []") as it:
+        await it.denied("security.allowed_sockets", "list-sessions")
+    async with under("[security]\nallowed_sessions = []") as it:
+        assert (await it.call("list-sessions"))["sessions"] == []
+        await it.denied("security.allowed_sessions", "capture-pane", paneId=place.panes["one"])
+    async with under("[security]\nallowed_panes = []") as it:
+        assert (await it.call("list-panes"))["panes"] == []
+        await it.denied("security.allowed_panes", "capture-pane", paneId=place.panes["one"])
+
+
+async def test_a_server_can_be_named(under: Policy) -> None:
+    toml = '[servers.here]\nsocket = "SOCKET"\n[servers.far]\nssh = "user@host"\n'
+    async with under(toml) as it:
+        assert (await it.call("list-sessions", socket="here"))["sessions"]
+        rows = {row["name"]: row for row in (await it.call("list-servers"))["servers"]}
+        assert [rows[name]["state"] for name in ("default", "here")] == ["connected", "connected"]
+        assert rows["far"]["ssh"] == "user@host"
+        answer = await it.app.dispatch.call("list-sessions", {"socket": "far"})
+        assert answer.error == "unavailable"
+        assert "on another host (user@host)" in answer.text
+
+
+# Sessions
+
+
+@pytest.mark.parametrize("how", ["dev", "$0"])
+async def test_lists_show_only_allowed_sessions(under: Policy, place: Place, how: str) -> None:
+    dev = place.raw("display-message", "-p", "-t", "dev:", "#{session_id}") if how == "$0" else how
+    async with under(f'[security]\nallowed_sessions = ["{dev}"]') as it:
+        assert [row["name"] for row in (await it.call("list-sessions"))["sessions"]] == ["dev"]
+        assert {row["sessionName"] for row in (await it.call("list-windows"))["windows"]} == {"dev"}
+        shown = {row["id"] for row in (await it.call("list-panes"))["panes"]}
+        assert shown == {place.panes[name] for name in ("one", "two", "three")}
+        assert {m["paneId"] for m in (await it.call("search-panes", query="$"))["matches"]} <= shown
+        uris = {entry.uri for entry in await it.app.resources.list()}
+        assert f"tmux://pane/{place.panes['one']}" in uris
+        assert f"tmux://pane/{place.panes['far']}" not in uris
+        answer = await it.app.dispatch.call("find-session", {"name": "oth*"})
+        assert answer.error == "not-found"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("capture-pane", {"paneId": "other:0.0"}),
+        ("send-keys", {"paneId": "other:0.0", "keys": "x"}),
+        ("kill-session", {"sessionId": "other"}),
+        ("kill-window", {"windowId": "other:0"}),
+        ("kill-pane", {"paneId": "other:0.0"}),
+        ("rename-session", {"sessionId": "other", "name": "mine"}),
+        ("create-window", {"sessionId": "other"}),
+        ("split-pane", {"paneId": "other:0.0"}),
+        ("move-window", {"windowId": "dev:second", "targetSessionId": "other"}),
+        ("join-pane", {"sourcePaneId": "other:0.0", "targetPaneId": "dev:first.0"}),
+        ("swap-pane", {"sourcePaneId": "dev:first.0", "targetPaneId": "other:0.0"}),
+        ("search-panes", {"query": "x", "paneIds": ["dev:first.0", "other:0.0"]}),
+        ("list-panes", {"sessionId": "other"}),
+        ("create-session", {"name": "third"}),
+        ("create-session", {}),
+        ("start-and-watch", {"command": "true", "pattern": "x"}),
+    ],
+)
+async def test_what_reaches_another_session_is_refused_and_changes_nothing(
+    under: Policy, place: Place, tool: str, arguments: dict[str, Any]
+) -> None:
+    before = place.ids("session_name"), place.ids("pane_id"), place.raw("list-windows", "-a")
+    async with under('[security]\nallowed_sessions = ["dev"]') as it:
+        await it.denied("security.allowed_sessions", tool, **arguments)
+    assert (place.ids("session_name"), place.ids("pane_id"), place.raw("list-windows", "-a")) == before
+
+
+async def test_a_session_that_is_allowed_can_be_made_and_used(under: Policy, place: Place) -> None:
+    async with under('[security]\nallowed_sessions = ["fresh"]') as it:
+        made = await it.call("create-session", name="fresh", command="cat")
+        assert (await it.call("list-panes"))["panes"][0]["id"] == made["paneId"]
+        await it.call("send-keys", paneId=made["paneId"], keys="hello", enter=True)
+        await it.call("kill-session", sessionId="fresh")
+
+
+# Panes
+
+
+async def test_what_would_reach_a_pane_that_is_not_allowed_is_refused(under: Policy, place: Place) -> None:
+    one, two = place.panes["one"], place.panes["two"]
+    async with under(f'[security]\nallowed_panes = ["{one}"]') as it:
+        key = "security.allowed_panes"
+        assert [row["id"] for row in (await it.call("list-panes"))["panes"]] == [one]
+        await it.call("capture-pane", paneId=one)
+        await it.denied(key, "capture-pane", paneId=two)
+        await it.denied(key, "kill-window", windowId="dev:first")
+        await it.denied(key, "kill-session", sessionId="dev")
+        await it.denied(key, "set-synchronize-panes", windowId="dev:first", enabled=True)
+        await it.denied(key, "split-pane", paneId=one)
+        await it.denied(key, "create-window", sessionId="dev")
+        with pytest.raises(ResourceFailed, match="allowed_panes"):
+            await it.app.resources.read("tmux://session/dev/tree")
+        with pytest.raises(ResourceFailed, match="allowed_panes"):
+            await it.app.resources.read(f"tmux://pane/{two}")
+        with pytest.raises(ResourceFailed, match="allowed_panes"):
+            await it.app.resources.follow(f"tmux://pane/{two}", _unheard)
+    assert {one, two} <= place.ids("pane_id")
+
+
+async def _unheard() -> None: ...
+
+
+async def test_keys_for_synchronized_panes_reach_them_all(under: Policy, place: Place) -> None:
+    one = place.panes["one"]
+    async with under(f'[security]\nallowed_panes = ["{one}"]') as it:
+        await it.call("send-keys", paneId=one, keys=" ")
+        place.raw("set-option", "-w", "-t", "dev:first", "synchronize-panes", "on")
+        try:
+            await it.denied("security.allowed_panes", "send-keys", paneId=one, keys=" ")
+        finally:
+            place.raw("set-option", "-w", "-t", "dev:first", "synchronize-panes", "off")
+
+
+async def test_a_pane_may_be_allowed_by_where_it_is(under: Policy, place: Place) -> None:
+    async with under('[security]\nallowed_panes = ["dev:second.0"]') as it:
+        await it.call("capture-pane", paneId=place.panes["three"])
+        await it.denied("security.allowed_panes", "capture-pane", paneId=place.panes["one"])
+
+
+# Tools
+
+
+async def test_a_closed_tool_is_not_listed_and_says_why_when_it_is_called(
+    under: Policy, place: Place
+) -> None:
+    async with under("[security]\nallow_kill = false") as it:
+        assert "kill-pane" not in it.app.dispatch.offered
+        assert "list-panes" in it.app.dispatch.offered
+        await it.denied("security.allow_kill", "kill-pane", paneId=place.panes["one"])
+        await it.denied("security.allow_kill", "respawn-pane", paneId=place.panes["one"], kill=True)
+    async with under("", TMUX_MCP_TOOLS="deny:@raw-input") as it:
+        assert "send-keys" not in it.app.dispatch.offered
+        await it.denied("TMUX_MCP_TOOLS", "send-keys", paneId=place.panes["one"], keys="x")
+    assert place.panes["one"] in place.ids("pane_id")
+
+
+async def test_without_capture_no_resource_shows_a_pane(under: Policy, place: Place) -> None:
+    async with under("[security]\nallow_capture = false") as it:
+        uris = {entry.uri for entry in await it.app.resources.list()}
+        assert uris
+        assert not [uri for uri in uris if uri.startswith("tmux://pane/")]
+        for uri in (f"tmux://pane/{place.panes['one']}", f"tmux://pane/{place.panes['one']}/tail/3/ansi"):
+            with pytest.raises(ResourceFailed, match="allow_capture"):
+                await it.app.resources.read(uri)
+
+
+async def test_security_can_be_switched_off_whole(under: Policy) -> None:
+    toml = "[security]\nenabled = false\nallow_list = false\nallowed_sockets = []\nallowed_sessions = []"
+    async with under(toml) as it:
+        assert len((await it.call("list-sessions"))["sessions"]) >= 2
+
+
+# Commands
+
+FILTER = '[security.command_filter]\nmode = "denylist"\npatterns = ["^touch\\\\b"]\n'
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("create-session", {"name": "x", "command": "touch CANARY"}),
+        ("create-window", {"sessionId": "dev", "command": "sh -c 'touch CANARY'"}),
+        ("split-pane", {"paneId": "PANE", "command": "true; touch CANARY"}),
+        ("respawn-pane", {"paneId": "PANE", "command": "env touch CANARY", "kill": True}),
+        ("execute-command", {"paneId": "PANE", "command": "echo $(touch CANARY)"}),
+        ("execute-command", {"paneId": "PANE", "command": "touch CANARY", "rawMode": True}),
+        ("start-and-watch", {"paneId": "PANE", "command": "touch CANARY", "pattern": "x"}),
+        ("send-keys", {"paneId": "PANE", "keys": "touch CANARY", "enter": True}),
+        ("send-keys", {"paneId": "PANE", "keys": "touch CANARY\n"}),
+        ("send-keys", {"paneId": "PANE", "keys": "t o u c h Space CANARY Enter", "literal": False}),
+        ("paste-text", {"paneId": "PANE", "content": "touch CANARY\n"}),
+        ("paste-text", {"paneId": "PANE", "content": "\ntouch CANARY", "enter": True}),
+        ("send-hex", {"paneId": "PANE", "hex": "HEX 0d"}),
+        ("send-hex", {"paneId": "PANE", "hex": "HEX 0a"}),
+    ],
+)
+async def test_a_denied_command_reaches_no_shell_by_any_tool(
+    under: Policy, place: Place, tool: str, arguments: dict[str, Any]
+) -> None:
+    sends = f"touch {place.canary}"
+    words = {
+        "CANARY": " ".join(str(place.canary)) if arguments.get("literal") is False else str(place.canary),
+        "PANE": place.panes["one"],
+        "HEX": " ".join(f"{byte:02x}" for byte in sends.encode()),
+    }
+    for word, value in words.items():
+        arguments = {
+            key: item.replace(word, value) if isinstance(item, str) else item
+            for key, item in arguments.items()
+        }
+    async with under(FILTER) as it:
+        await it.denied("security.command_filter", tool, **arguments)
+        await _ran(it, place, "echo after")
+    assert not place.canary.exists()
+
+
+async def _ran(it: Under, place: Place, command: str) -> None:
+    """Wait until the shell of the first pane has come so far."""
+    mark = place.folder / f"ran-{os.urandom(4).hex()}"
+    await it.call("send-keys", paneId=place.panes["one"], keys=f"{command}; : > {mark}", enter=True)
+
+    async def look() -> bool:
+        return mark.exists()
+
+    await eventually(look)
+
+
+async def test_a_command_typed_in_parts_is_judged_when_it_is_entered(under: Policy, place: Place) -> None:
+    pane = place.panes["one"]
+    async with under(FILTER) as it:
+        await it.call("send-keys", paneId=pane, keys="tou")
+        await it.call("send-keys", paneId=pane, keys="c h", literal=False)
+        await it.call("paste-text", paneId=pane, content=f" {place.canary}")
+        for tool, more in (("send-enter", {}), ("send-keys", {"keys": "\n"}), ("send-hex", {"hex": "0d"})):
+            await it.denied("security.command_filter", tool, paneId=pane, **more)
+        await it.denied("security.command_filter", "execute-command", paneId=pane, command="true")
+        await it.call("send-cancel", paneId=pane)
+        await it.call("send-enter", paneId=pane)
+        await _ran(it, place, "true")
+    assert not place.canary.exists()
+
+
+async def test_a_line_that_is_recalled_or_completed_is_not_entered(under: Policy, place: Place) -> None:
+    pane = place.panes["one"]
+    async with under(FILTER) as it:
+        for key in ("send-up", "send-tab"):
+            await it.call(key, paneId=pane)
+            text = await it.denied("security.command_filter", "send-enter", paneId=pane)
+            assert "press C-c first" in text
+            await it.call("send-cancel", paneId=pane)
+        await it.call("send-enter", paneId=pane)
+
+
+async def test_an_allowed_command_runs(under: Policy, place: Place) -> None:
+    toml = '[security.command_filter]\nmode = "allowlist"\npatterns = ["^(true|:|echo)\\\\b", "^:? ?> "]\n'
+    async with under(toml) as it:
+        await _ran(it, place, "echo hello 2>&1")
+        await it.denied("security.command_filter", "send-keys", paneId=place.panes["one"], keys="ls\n")
+
+
+# Our own pane, people, environment
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("kill-pane", {"paneId": "OWN"}),
+        ("kill-window", {"windowId": "dev:first"}),
+        ("kill-session", {"sessionId": "dev"}),
+        ("send-keys", {"paneId": "OWN", "keys": "x"}),
+        ("send-enter", {"paneId": "OWN"}),
+        ("paste-text", {"paneId": "OWN", "content": "x"}),
+        ("respawn-pane", {"paneId": "OWN", "kill": True}),
+        ("execute-command", {"paneId": "OWN", "command": "true"}),
+    ],
+)
+async def test_the_server_never_ends_or_types_into_its_own_pane(
+    under: Policy, place: Place, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+) -> None:
+    own = place.panes["one"]
+    monkeypatch.setenv("TMUX", f"{place.socket},1,0")
+    monkeypatch.setenv("TMUX_PANE", own)
+    given = {key: own if value == "OWN" else value for key, value in arguments.items()}
+    async with under("[security]\nenabled = false") as it:
+        await it.denied("own-pane protection", tool, **given)
+        await it.call("capture-pane", paneId=own)
+        await it.call("send-keys", paneId=place.panes["far"], keys=" ")
+    assert own in place.ids("pane_id")
+
+
+@asynccontextmanager
+async def _person(place: Place, session: str) -> AsyncIterator[int]:
+    """Somebody at a terminal who looks at a session; the terminal's end to type into."""
+    hands, screen = pty.openpty()
+    argv = [TMUX, "-S", place.socket, "attach-session", "-t", session]
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=screen, stdout=screen, stderr=screen, env=clean(place.folder), start_new_session=True
+    )
+    os.close(screen)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(hands, lambda: os.read(hands, 65536))
+    try:
+
+        async def attached() -> bool:
+            return place.raw("list-clients", "-F", "#{client_name}").count("/dev/") > 0
+
+        await eventually(attached)
+        yield hands
+    finally:
+        loop.remove_reader(hands)
+        place.raw("detach-client", "-a")
+        process.kill()
+        await process.wait()
+        os.close(hands)
+
+
+async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place) -> None:
+    pane = place.panes["far"]
+    async with under("[security]\nperson_pause_seconds = 3") as it, _person(place, "other") as hands:
+        await it.call("send-keys", paneId=pane, keys=" ")  # who only looks on is in nobody's way
+
+        async def typed() -> bool:
+            os.write(hands, b" ")
+            ask = "#{?#{e|>:#{client_activity},#{client_created}},yes,}"
+            return "yes" in place.raw("list-clients", "-F", ask)
+
+        await eventually(typed)
+        sending = asyncio.create_task(it.call("send-keys", paneId=pane, keys=" "))
+        await it.call("list-panes")
+        assert not sending.done()
+        await it.call("send-keys", paneId=place.panes["one"], keys=" ")  # another pane is free
+        assert not sending.done()
+        await sending
+    async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
+        await it.call("send-keys", paneId=pane, keys=" ")
+
+
+async def test_secrets_of_our_environment_reach_no_pane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    path = tmp_path / "c.toml"
+    path.write_text('[security]\npass_environment = ["MY_*"]\n')
+    for name in ("ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_OWN", "LC_TIME", "DATABASE_URL"):
+        monkeypatch.setenv(name, "C")
+    app = build(settings({}, scope="all", socket=str(folder / "s"), config=str(path)))
+    try:
+        await Under(app).call(
+            "create-session",
+            name="x",
+            command=f"env > {folder}/env.new; mv {folder}/env.new {folder}/env; cat",
+        )
+
+        async def look() -> bool:
+            return (folder / "env").exists()
+
+        await eventually(look)
+        names = {line.partition("=")[0] for line in (folder / "env").read_text().splitlines()}
+        assert {"PATH", "HOME", "LC_TIME", "MY_OWN"} <= names
+        assert not names & {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL"}
+    finally:
+        await app.close()
+        end_server(TMUX, str(folder / "s"))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# By the protocol
+
+
+async def test_a_client_sees_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    toml = '[security]\nallow_kill = false\nallowed_sessions = ["dev"]\n'
+    async with serving("all", keeper=False, config=toml) as rig:
+        assert "kill-pane" not in rig.tools
+        made = await rig.session_of_ours("dev")
+        hidden = rig.session_of_a_person("hidden")
+        assert "security.allow_kill" in await rig.fails("kill-pane", paneId=made.pane)
+        assert "security.allowed_sessions" in await rig.fails("capture-pane", paneId=hidden.pane)
+        with pytest.raises(MCPError, match=r"security\.allowed_sessions") as caught:
+            await rig.client.read_resource(f"tmux://pane/{hidden.pane}")
+        assert caught.value.error.code != -32002
+        uris = {str(row.uri) for row in (await rig.client.list_resources()).resources}
+        assert f"tmux://pane/{made.pane}" in uris
+        assert f"tmux://pane/{hidden.pane}" not in uris
