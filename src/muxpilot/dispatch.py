@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from muxpilot.errors import MuxpilotError, NotAnswering
 from muxpilot.heartbeat import heartbeat
 from muxpilot.reading.journals import Journals
+from muxpilot.record.recordings import Recordings
 from muxpilot.servers import Servers
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
@@ -122,6 +123,7 @@ class Dispatch:
         self.offered = {name: tool for name, tool in self._in_scope.items() if not self._judge.closes(name)}
         self._servers = servers
         self._buffer_paths = buffer_paths
+        self._recordings = Recordings()
         self._journals = Journals()
         self.watches = Watches()
         self.shells = Shells(self._exclusive)
@@ -157,6 +159,7 @@ class Dispatch:
 
     async def close(self) -> None:
         await self.watches.close()
+        await self._recordings.close()
         await self.shells.close()
         await self._journals.close()
         await self._servers.close()
@@ -190,6 +193,7 @@ class Dispatch:
         await self._recorder.look(record)
         context = Context(
             *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
+            recordings=self._recordings,
             buffer_paths=self._buffer_paths,
         )
         answer = shaped(await tool.run(context, **request.arguments))

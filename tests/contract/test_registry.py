@@ -168,12 +168,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "servers.py": ("errors", "tmux",),
     "state": (),
     "watch": ("errors", "tmux", "patterns", "reading", "state"),
-    "toolkit": ("errors", "tmux", "reading", "servers", "watch"),
+    "toolkit": ("errors", "tmux", "reading", "record", "servers", "watch"),
     "buffers": ("errors", "patterns", "tmux", "toolkit"),
+    "record": ("errors", "tmux"),
     "render": (),
     "tools": ("errors", "tmux", "servers", "buffers", "patterns", "state", "toolkit", "watch", "render"),
     "heartbeat.py": ("toolkit",),
-    "dispatch.py": ("errors", "tmux", "reading", "servers", "toolkit", "heartbeat", "watch"),
+    "dispatch.py": ("errors", "tmux", "reading", "record", "servers", "toolkit", "heartbeat", "watch"),
 }
 
 

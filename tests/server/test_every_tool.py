@@ -23,6 +23,7 @@ NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 
 # Something good for each argument that a tool cannot do without; the targets are made by the test.
 GOOD: dict[str, Any] = {
+    "action": "stop",
     "anchor": {"offsetBytes": 0, "matchLen": 1, "buffer": "good"},
     "clientTty": "/dev/pts/none",
     "command": "true",

@@ -12,7 +12,9 @@ from pathlib import Path
 import mcp_types as types
 import pytest
 
-from tests.server.conftest import Fails, Shell
+from muxpilot.record.cast import events
+from tests.conftest import eventually
+from tests.server.conftest import Call, Fails, Shell
 from tests.server.rig import Rig, clean
 from tests.unit.test_render_pictures import MARGIN, Picture
 
@@ -107,3 +109,55 @@ async def test_a_browser_is_opened_for_the_person_here(rig: Rig, pane: Shell, tm
     assert seen.read_text() == f"{page.as_uri()}\n"
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert os.stat(page).st_mode & 0o777 == 0o600
+
+
+async def test_a_recording_has_what_was_there_and_what_came(
+    rig: Rig, call: Call, fails: Fails, pane: Shell
+) -> None:
+    made = await pane()
+    await rig.run(made.pane, "echo before-it")
+    path = rig.folder / "one.cast"
+    started = await call("record-pane", paneId=made.pane, action="start", path=str(path))
+    assert (started["paneId"], started["recording"], started["path"]) == (made.pane, True, str(path))
+    assert "is recorded already" in await fails("record-pane", paneId=made.pane, action="start")
+    await rig.run(made.pane, r"printf '\033[32mgrün 世\033[0m\n'")
+    ended = await call("record-pane", paneId=made.pane, action="stop")
+    await rig.run(made.pane, "echo after-it")
+    assert (ended["recording"], ended["path"], ended["bytes"]) == (False, str(path), path.stat().st_size)
+    assert ended["seconds"] >= started["seconds"]
+    found = list(events(path))
+    assert "before-it" in found[0].text
+    printed = "".join(event.text for event in found[1:])
+    assert "\x1b[32mgrün 世" in printed
+    assert "before-it" not in printed
+    assert "after-it" not in printed
+    assert "is not being recorded" in await fails("record-pane", paneId=made.pane, action="stop")
+    assert "already there" in await fails("record-pane", paneId=made.pane, action="start", path=str(path))
+    assert "must end in .cast" in await fails(
+        "record-pane", paneId=made.pane, action="start", path=str(rig.folder / "x.png")
+    )
+
+
+async def test_a_recording_goes_to_a_private_folder_if_no_path_is_given(
+    rig: Rig, call: Call, pane: Shell
+) -> None:
+    made = await pane("exec sleep 60")
+    path = Path((await call("record-pane", paneId=made.pane, action="start"))["path"])
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    await call("record-pane", paneId=made.pane, action="stop")
+    path.unlink()
+
+
+async def test_a_recording_ends_with_its_pane_and_a_person_s_pane_is_recorded_too(
+    rig: Rig, call: Call
+) -> None:
+    made = rig.session_of_a_person("recorded", "sh", "-c", "read line; echo got-$line")
+    path = rig.folder / "two.cast"
+    await call("record-pane", paneId=made.pane, action="start", path=str(path))
+    await call("send-keys", paneId=made.pane, keys="it", enter=True)
+
+    async def ended() -> bool:
+        return "got-it" in "".join(event.text for event in events(path))
+
+    await eventually(ended)

@@ -53,6 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     policy.add_argument("action", choices=("explain",))
     policy.add_argument("tool", metavar="TOOL")
     policy.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
+    replay = _command(commands, "replay", "show a recording of a pane in this terminal")
+    replay.add_argument("file", metavar="FILE.cast")
+    replay.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times as fast")
+    replay.add_argument("--idle", type=float, default=2.0, metavar="S", help="no pause is longer (2)")
     install = _command(commands, "install", "enter muxpilot into an MCP client's configuration")
     install.add_argument("client", choices=CLIENTS)
     install.add_argument(

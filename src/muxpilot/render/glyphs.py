@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 import zipfile
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
 
@@ -63,7 +63,7 @@ def has(char: str) -> bool:
     return ord(char) & 255 in _page(ord(char) >> 8)
 
 
-@cache
+@lru_cache(4096)
 def _fitted(char: str, wide: int) -> Bitmap:
     found = _page(ord(char) >> 8).get(ord(char) & 255)
     if found is None:

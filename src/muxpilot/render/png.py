@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
 from muxpilot.render.cells import Cell, Screen
 from muxpilot.render.glyphs import HEIGHT, WIDTH, bitmap
@@ -54,7 +54,7 @@ def _holds(cell: Cell, column: int, screen: Screen) -> bool:
     return screen.cursor is not None and column <= screen.cursor[0] < column + cell.width
 
 
-@cache
+@lru_cache(4096)
 def _bitmap(cell: Cell) -> tuple[int, ...]:
     return bitmap(cell)
 

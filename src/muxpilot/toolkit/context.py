@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muxpilot.reading.journals import Journals
+from muxpilot.record.recordings import Recordings
 from muxpilot.servers import Servers
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import PaneId, Tmux
@@ -39,5 +40,6 @@ class Context:
     shells: Shells
     caller: Caller = field(default_factory=Caller)
     watches: Watches = field(default_factory=Watches)
+    recordings: Recordings = field(default_factory=Recordings)
     # The folders of security.allowed_buffer_paths; without any, buffer files live in a private one.
     buffer_paths: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""Pictures of panes."""
+"""Pictures and recordings of panes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import os
 import secrets
 import stat
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,12 +19,21 @@ from muxpilot.tmux.capture import Shown
 from muxpilot.tmux.endpoint import our_folder, private_folder
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.spec import STARRED, Effect, tool
+from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 _BROWSER_S = 10.0
 
 # What a file must be called: a path is for a picture, and never the way to a file of another kind.
 _SUFFIXES = {"image": (".png",), "svg": (".svg",), "html": (".html", ".htm"), "browser": (".html", ".htm")}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPane:
+    pane_id: str
+    recording: bool
+    path: str
+    seconds: float
+    bytes: int
 
 
 @tool(Effect.CREATE, STARRED, "capture")
@@ -114,4 +125,27 @@ async def _open(target: Path) -> None:
         raise Refused(f"No browser could be opened; the page is at {target}.", "Open it yourself.")
 
 
-TOOLS = (screenshot_pane,)
+@tool(Effect.CREATE, PRIMITIVE, "capture")
+async def record_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    action: Annotated[Literal["start", "stop"], "What to do"],
+    path: Annotated[str | None, "A new .cast file; in a private folder if not given"] = None,
+) -> RecordedPane:
+    """Record what a pane prints, with its times, as an asciicast that `muxpilot replay` shows.
+
+    It ends by itself with the pane, with muxpilot, and at 256 MB."""
+    if action == "stop":
+        file = await ctx.recordings.stop(ctx.tmux, pane_id)
+    else:
+        target = _target(path, (".cast",)) if path is not None else _private_cast(pane_id)
+        file = await ctx.recordings.start(ctx.tmux, pane_id, target)
+    return RecordedPane(pane_id, action == "start", str(file.path), round(file.seconds, 3), file.bytes)
+
+
+def _private_cast(pane: PaneId) -> Path:
+    folder = private_folder(our_folder() / "recordings")
+    return folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{pane[1:]}-{secrets.token_hex(2)}.cast"
+
+
+TOOLS = (screenshot_pane, record_pane)

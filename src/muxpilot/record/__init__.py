@@ -1,0 +1,1 @@
+"""Recording what a pane prints, with its times, and reading that back."""
