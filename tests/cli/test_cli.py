@@ -99,7 +99,7 @@ def old_tmux(folder: Path, words: str = "tmux 3.1c") -> None:
     ],
 )
 def test_a_flag_wins_over_its_variable(
-    environment: dict[str, str], flags: dict[str, str], wanted: tuple[Any, ...]
+    environment: dict[str, str], flags: dict[str, Any], wanted: tuple[Any, ...]
 ) -> None:
     chosen = settings(environment, **flags)
     assert (chosen.scope, chosen.socket, chosen.shell_type) == wanted

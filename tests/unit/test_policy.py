@@ -147,7 +147,7 @@ FACTS = Facts(
 
 
 def test_rules_are_asked_in_order_tool_server_session_pane_content() -> None:
-    steps = [
+    steps: list[tuple[str, dict[str, Any]]] = [
         ("security.allow_kill", {"closed": {}}),
         ("security.allowed_sockets", {"sockets": None}),
         ("security.allowed_sessions", {"sessions": None}),
