@@ -161,3 +161,5 @@ async def test_a_recording_ends_with_its_pane_and_a_person_s_pane_is_recorded_to
         return "got-it" in "".join(event.text for event in events(path))
 
     await eventually(ended)
+    stopped = await call("record-pane", paneId=made.pane, action="stop")
+    assert (stopped["recording"], stopped["bytes"]) == (False, path.stat().st_size)

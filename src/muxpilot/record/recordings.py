@@ -52,6 +52,7 @@ class Recordings:
     async def stop(self, tmux: Tmux, pane: PaneId) -> CastFile:
         recording = self._running.pop((tmux.socket, pane), None)
         if recording is None:
+            await tmux.panes.get(pane)  # one that is not there is said to be so
             raise BadInput(f"Pane {pane!r} is not being recorded.", "Start it with action 'start'.")
         with contextlib.suppress(MuxpilotError):
             await tmux.streams.catch_up(pane)
