@@ -167,7 +167,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reading": ("errors", "tmux"),
     "servers.py": ("errors", "tmux",),
     "state": (),
-    "watch": ("errors", "tmux", "patterns", "reading", "state"),
+    "watch": ("errors", "tmux", "patterns", "reading", "shells", "state"),
     "toolkit": ("errors", "tmux", "reading", "record", "servers", "watch"),
     "buffers": ("errors", "patterns", "tmux", "toolkit"),
     "record": ("errors", "tmux"),

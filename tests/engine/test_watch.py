@@ -12,10 +12,11 @@ import pytest
 
 from muxpilot import Program, Tmux
 from muxpilot.errors import NotFound, Refused
+from muxpilot.shells.registry import Shells
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.watch.outcome import WatchResult
 from muxpilot.watch.registry import Plan, Watches
-from muxpilot.watch.starting import Begin, from_now, typing
+from muxpilot.watch.starting import running
 from muxpilot.watch.triggers import parse, readiness
 from tests.conftest import LIMIT_S
 from tests.engine.helpers import Raw, until
@@ -37,10 +38,8 @@ async def alone(tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
     yield
 
 
-def plan(
-    tmux: Tmux, pane: PaneId, triggers: str, *, timeout_s: float = LIMIT_S, begin: Begin = from_now
-) -> Plan:
-    return Plan(tmux, pane, parse(triggers), timeout_s, described, begin=begin)
+def plan(tmux: Tmux, pane: PaneId, triggers: str) -> Plan:
+    return Plan(tmux, pane, parse(triggers), LIMIT_S, described)
 
 
 SHELLS = {
@@ -58,25 +57,27 @@ COMMANDS = ["true needle error: x", "sleep 0.3 # needle", f"true {'needle error:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-async def test_the_echo_never_counts_and_the_end_is_seen_in_every_shell(tmux: Tmux, shell: str) -> None:
+async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(tmux: Tmux, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     made = await tmux.sessions.create("shell", width=80, program=Program(f"exec {SHELLS[shell]}"))
-    watches = Watches()
-    # zsh takes no comments here. What fish paints over several rows is known only to its own marks.
-    for command in COMMANDS[: 2 if shell == "fish" else None]:
-        command = command.replace("#", "; :") if shell == "zsh" else command
-        result = await started(watches, tmux, made.pane_id, command)
-        assert (result.event, result.detail.partition(",")[0]) == ("exit", "Process exited"), result
-    result = await started(watches, tmux, made.pane_id, "echo nee''dle")
-    assert result.event == "pattern:needle", result
-    assert result.output.splitlines()[0] == "needle"
+    shells = Shells(alone)
+    for command in COMMANDS:
+        typed = command.replace("#", "; :") if shell == "zsh" else command  # it takes no comments here
+        result = await started(shells, tmux, made.pane_id, typed)
+        assert (result.event, result.detail.partition(" (")[0]) == ("exit", "Process exited with code 0")
+        assert result.output == ""
+    result = await started(shells, tmux, made.pane_id, "echo nee''dle; sleep 0.2; echo more")
+    assert (result.event, result.output) == ("pattern:needle", "needle")
+    result = await started(shells, tmux, made.pane_id, "sh -c 'exit 3'")
+    assert result.detail.startswith("Process exited with code 3")
+    await shells.close()
 
 
-async def started(watches: Watches, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
-    begin = typing(command, alone, is_new=True)
+async def started(shells: Shells, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
+    begin = running(command, shells, is_new=True)
     triggers = (readiness("needle"), *parse("error,exit"))
-    return await watches.run(Plan(tmux, pane, triggers, LIMIT_S, described, begin=begin))
+    return await Watches().run(Plan(tmux, pane, triggers, LIMIT_S, described, begin=begin))
 
 
 async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:

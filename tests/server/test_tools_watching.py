@@ -160,7 +160,21 @@ async def test_the_end_of_a_foreground_command_is_an_exit(call: Call, pane: Shel
     made = await pane()
     report = await after(call, made.pane, "exit", command)
     assert report["event"] == "exit"
+    assert report["detail"].startswith("Process exited with code 0 (")
     assert report["paneState"]["waitingFor"] == "shell"
+
+
+async def test_the_exit_code_of_a_foreground_command_is_told_where_its_shell_tells_it(
+    call: Call, rig: Rig, pane: Shell, name: str
+) -> None:
+    made = await pane()
+    report = await after(call, made.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
+    assert report["detail"].startswith("Process exited with code 4 (")
+    person = rig.session_of_a_person(name)
+    assert (await call("watch-pane", paneId=person.pane, triggers="shell"))["event"] == "shell"
+    report = await after(call, person.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
+    assert report["detail"].startswith("Process exited, its code is not known (")
+    rig.raw("kill-session", "-t", person.session)
 
 
 async def test_a_command_that_goes_on_is_no_exit(call: Call, pane: Shell) -> None:
@@ -317,6 +331,26 @@ async def test_a_started_command_that_fails_is_told(call: Call, pane: Shell) -> 
         "start-and-watch", paneId=made.pane, command="cat /no/such/file; sleep 1; echo failed", pattern="x{9}"
     )
     assert (answer["event"], answer["detail"]) == ("error", "Matched error pattern: failed")
+
+
+async def test_a_started_command_that_ends_is_told_with_its_code(call: Call, pane: Shell) -> None:
+    made = await pane()
+    answer = await call("start-and-watch", paneId=made.pane, command="echo bye; (exit 3)", pattern="never")
+    assert answer["detail"] == "Process exited with code 3 (the shell is back at its prompt)"
+    assert answer["output"] == "bye"
+
+
+async def test_a_started_command_that_is_not_complete_is_told(call: Call, pane: Shell) -> None:
+    made = await pane()
+    answer = await call("start-and-watch", paneId=made.pane, command="echo 'never closed", pattern="x")
+    assert answer["event"] == "exit"
+    assert "The command is not complete" in answer["detail"]
+
+
+async def test_a_shell_inside_the_command_is_not_its_end(call: Call, pane: Shell) -> None:
+    made = await pane()
+    started = {"paneId": made.pane, "command": "sh", "pattern": "never"}
+    assert (await call("start-and-watch", triggers="exit,shell", **started))["event"] == "shell"
 
 
 async def test_a_busy_pane_is_not_typed_into(fails: Fails, rig: Rig, pane: Shell) -> None:

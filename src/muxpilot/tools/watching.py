@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput
@@ -16,8 +16,8 @@ from muxpilot.tools.state import PaneState
 from muxpilot.watch.changes import until_quiet
 from muxpilot.watch.outcome import WatchResult
 from muxpilot.watch.registry import Plan
-from muxpilot.watch.starting import Begin, from_now, typing
-from muxpilot.watch.telling import MODES, Mode
+from muxpilot.watch.starting import last_code, running
+from muxpilot.watch.telling import MODES, RARELY, Mode, unheard
 from muxpilot.watch.triggers import Trigger, parse, readiness
 
 LONGEST_S = 86_400
@@ -57,9 +57,10 @@ async def start_and_watch(
     if not command.strip():
         raise BadInput("The argument 'command' is empty.", "Give a command to type.")
     wanted, pace = (readiness(pattern), *(parse(triggers) if triggers else ())), _mode(mode)
-    begin = typing(command, ctx.exclusive, is_new=pane_id is None)
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
-    return await ctx.watches.run(_plan(ctx, pane, wanted, timeout, mode=pace, begin=begin))
+    plan = await _watched(ctx, pane, wanted, timeout_s=timeout, mode=pace)
+    begin = running(command, ctx.shells, is_new=pane_id is None)
+    return await ctx.watches.run(replace(plan, begin=begin))
 
 
 @tool(Effect.READ, WORKFLOW, "watch", deadline_s=_deadline, tells_progress=True)
@@ -71,7 +72,8 @@ async def watch_pane(
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
     """Wait for the first of the triggers; only new output counts."""
-    return await ctx.watches.run(_plan(ctx, pane_id, parse(triggers), timeout, mode=_mode(mode)))
+    wanted, pace = parse(triggers), _mode(mode)
+    return await ctx.watches.run(await _watched(ctx, pane_id, wanted, timeout_s=timeout, mode=pace))
 
 
 def _mode(name: str) -> Mode:
@@ -80,14 +82,8 @@ def _mode(name: str) -> Mode:
     return MODES[name]
 
 
-def _plan(
-    ctx: Context,
-    pane: PaneId,
-    wanted: Sequence[Trigger],
-    timeout_s: float,
-    *,
-    mode: Mode,
-    begin: Begin = from_now,
+async def _watched(
+    ctx: Context, pane: PaneId, wanted: Sequence[Trigger], *, timeout_s: float, mode: Mode
 ) -> Plan:
     return Plan(
         ctx.tmux,
@@ -95,10 +91,10 @@ def _plan(
         wanted,
         timeout_s,
         PaneState.of,
-        begin=begin,
         mode=mode,
         progress=ctx.caller.progress,
         told=ctx.caller.told,
+        last_code=await last_code(ctx.tmux, pane, ctx.shells),
     )
 
 
@@ -172,8 +168,8 @@ async def notify_when(
     """Watch a pane in the background: answers at once.
 
     The event comes by channel, by subscription to tmux://watch/ID, and by get-watch."""
-    plan = Plan(ctx.tmux, pane_id, parse(triggers), timeout, PaneState.of, told=ctx.caller.told)
-    return WatchStarted(await ctx.watches.start(plan))
+    plan = await _watched(ctx, pane_id, parse(triggers), timeout_s=timeout, mode=RARELY)
+    return WatchStarted(await ctx.watches.start(replace(plan, progress=unheard)))
 
 
 @tool(Effect.READ, ONLY_ALL, "watch")

@@ -1,7 +1,4 @@
-"""What stands in front of a pane, and whether a command has ended there.
-
-The one seam to the detector, and to shells that tell more than the system does.
-"""
+"""What stands in front of a pane, and whether a command has ended there, by the system's word."""
 
 from __future__ import annotations
 
@@ -23,11 +20,6 @@ async def state_of(pane: Pane) -> State:
     return await asyncio.to_thread(look, pane.pid, pane.tty)
 
 
-def exit_code_of_last(pane: Pane) -> int | None:
-    """The exit code of the command that ended last in a pane, where its shell tells it."""
-    return None
-
-
 def is_at_prompt(state: State) -> bool:
     return state.waiting_for == "shell"
 
@@ -35,16 +27,15 @@ def is_at_prompt(state: State) -> bool:
 class Foreground:
     """The state of one pane over time, asked for as rarely as can be."""
 
-    def __init__(self, pane: Pane, before: State | None = None, *, has_started: bool = False) -> None:
-        """`before` is what was there before a command was typed, if one has been."""
+    def __init__(self, pane: Pane) -> None:
         self.state: State | None = None
         self._pane = pane
-        self._home = before.foreground_pid if before is not None and is_at_prompt(before) else None
-        self._running = self._home if has_started else None
+        self._home: int | None = None
+        self._running: int | None = None
         self._signs: object = None
         self._glanced = 0.0
         self._has_line = False
-        self._reaped = _reaped(self._home)
+        self._reaped: bytes | None = None
 
     def heard(self, data: bytes, now: float) -> None:
         """Output came: a glance at who is in front, or a command that never falls silent goes unseen."""

@@ -42,6 +42,7 @@ class Plan:
     mode: Mode = RARELY
     progress: Progress = unheard
     told: Told | None = None
+    last_code: Callable[[], int | None] = lambda: None  # of the command that ended last, where it is known
 
 
 @dataclass(slots=True, eq=False)
@@ -70,9 +71,21 @@ class Watches:
             start = await plan.begin(plan.tmux, row, stream)
             if begun is not None:
                 begun.set()
-            watch = Watch(row, start, triggers=plan.triggers, timeout_s=plan.timeout_s, teller=teller)
-            fired = await watch.run(stream)
-            result = await outcome(plan.tmux, row, stream, watch=watch, fired=fired, describe=plan.describe)
+            watch = Watch(
+                row,
+                start,
+                triggers=plan.triggers,
+                timeout_s=plan.timeout_s,
+                teller=teller,
+                last_code=plan.last_code,
+            )
+            source = start.own or stream
+            try:
+                fired = await watch.run(source)
+            finally:
+                if start.leave is not None:
+                    await start.leave()
+            result = await outcome(plan.tmux, row, source, watch=watch, fired=fired, describe=plan.describe)
         if plan.told is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TELL_S):

@@ -1,29 +1,33 @@
-"""How a watch begins: from now on, or with a command that is typed at a shell's prompt.
+"""How a watch begins: from now on, or with a command that a pane's shell runs.
 
-`Begin` is the seam: whoever can start commands in a better way hands in another one.
+A command that its shell marks has a stream of its own: its output alone, which ends with its exit code.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import suppress
 
-from muxpilot.errors import Refused
+from muxpilot.errors import MuxpilotError, Refused
+from muxpilot.shells.command import Command, Status
+from muxpilot.shells.layers import At
+from muxpilot.shells.registry import Shells
 from muxpilot.state import State
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
-from muxpilot.watch.echo import Echo
+from muxpilot.tmux.streams import Exit
 from muxpilot.watch.foreground import is_at_prompt, state_of
 from muxpilot.watch.watch import Start
 
 Begin = Callable[[Tmux, Pane, PaneStream], Awaitable[Start]]
-Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
 
 # A shell that starts, or that is busy for a moment, is waited for.
 _PATIENCE_S = 1.0
-_NEW_PANE_S = 5.0
 _NO_SHELL_S = 0.25
 _LOOK_AGAIN_S = 0.02
+# Whoever reads the pane for its shells may be ahead of us by all that the pane's stream remembers.
+_MEMORY_BYTES = 4 << 20
+_FOR_EVER_S = 1e9
 
 
 async def from_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
@@ -31,28 +35,60 @@ async def from_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
     return Start(stream.end)
 
 
-def typing(command: str, exclusive: Exclusive, *, is_new: bool) -> Begin:
-    """Type the command and its Enter; the watch begins before that, so that nothing of it is missed."""
+def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
+    """Run a command in the pane's shell; the watch begins before that, so that nothing of it is missed."""
 
     async def begin(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
-        async with exclusive(tmux, pane.id):
-            before = await _prompt(pane, _NEW_PANE_S if is_new else _PATIENCE_S)
-            _refuse_busy(pane, before, is_new=is_new)
-            start = await from_now(tmux, pane, stream)
-            await tmux.input.type(pane.id, command, enter=True)
-        return Start(start.offset, before, Echo(command, is_at_prompt=is_at_prompt(before)))
+        if not is_new:
+            _refuse_busy(pane, await _prompt(pane))
+        own = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
+        command = await shells.submit(tmux, pane.id, text)
+        command.output.heard = own.feed
+        following = asyncio.create_task(_follow(command, own))
+
+        async def leave() -> None:
+            following.cancel()
+            command.output.heard = None
+            if command.status is Status.QUEUED:
+                await shells.cancel(command)
+
+        return Start(0, own, leave, lambda: command.status is not Status.QUEUED)
 
     return begin
 
 
-async def _prompt(pane: Pane, patience_s: float) -> State:
+async def last_code(tmux: Tmux, pane: PaneId, shells: Shells) -> Callable[[], int | None]:
+    """How to ask for the exit code of the command that ended last: by the marks of a shell that has them."""
+    shell = shells.known(tmux, pane)
+    if shell is None and tmux.streams.is_ours(pane):  # read anyway, from its first byte
+        with suppress(MuxpilotError):  # it has ended: then there is no shell in it
+            shell = await shells.pane(tmux, pane)
+
+    def code() -> int | None:
+        layer = shell.layers.top if shell is not None else None
+        return layer.status if layer is not None and layer.at in (At.PROMPT, At.FINISHED) else None
+
+    return code
+
+
+async def _follow(command: Command, own: PaneStream) -> None:
+    """What becomes of the command is the end of its stream; one that is not complete never begins."""
+    while not command.status.is_final and command.waiting_for != "rest":
+        known = command.changes
+        await command.change(_FOR_EVER_S, since=known)
+    if command.output.lost:
+        own.gap("the pane's stream was interrupted", command.output.lost)
+    own.finish(Exit(command.exit_code), command.reason or "the shell is back at its prompt")
+
+
+async def _prompt(pane: Pane) -> State:
     """The state once a shell is at its prompt; or as it is, where waiting longer would not help."""
     now = asyncio.get_running_loop().time
     began = now()
     while True:
         state = await state_of(pane)
         waited_s = now() - began
-        if state.waiting_for is not None or state.is_remote or waited_s >= patience_s:
+        if state.waiting_for is not None or state.is_remote or waited_s >= _PATIENCE_S:
             return state
         is_no_shell = state.foreground_pid == pane.pid and not state.is_shell
         if is_no_shell and waited_s >= _NO_SHELL_S:
@@ -60,9 +96,9 @@ async def _prompt(pane: Pane, patience_s: float) -> State:
         await asyncio.sleep(_LOOK_AGAIN_S)
 
 
-def _refuse_busy(pane: Pane, state: State, *, is_new: bool) -> None:
-    """What is not known to be a program is typed to: it may be a shell at the far end of something."""
-    if is_at_prompt(state) or not state.is_known or is_new or pane.is_dead:
+def _refuse_busy(pane: Pane, state: State) -> None:
+    """What is not known to be a program may be a shell at the far end of something: it is asked."""
+    if is_at_prompt(state) or not state.is_known or pane.is_dead:
         return
     raise Refused(
         f"Pane {pane.id!r} is busy with {state.foreground_cmd!r}: no shell is at its prompt there.",

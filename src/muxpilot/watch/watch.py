@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muxpilot.state import State
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream
 from muxpilot.tmux.streams import Event
-from muxpilot.watch.echo import Beginning
-from muxpilot.watch.foreground import PAUSES_S, Foreground, exit_code_of_last, is_at_prompt
+from muxpilot.watch.foreground import PAUSES_S, Foreground, is_at_prompt
 from muxpilot.watch.ready import NAMES as READY
 from muxpilot.watch.ready import ready
 from muxpilot.watch.sieve import Sieve
@@ -20,8 +18,6 @@ from muxpilot.watch.triggers import Trigger
 
 # A line without an end counts when nothing more comes for so long: prompts have no newline.
 _PAUSE_S = 0.12
-# Where a typed command shows no echo, its state is asked for after so long all the same.
-_NO_ECHO_S = 1.0
 # So many chunks are read before the clock is looked at.
 _AT_A_TIME = 16
 _ON_STATE = frozenset({"exit", "shell", "user_input", "password"})
@@ -41,16 +37,12 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a watch begins in the stream; of a command that was typed there, what was in front before
-    and how its own output is told from its echo."""
+    """Where a watch begins in the pane's stream, or in a command's own; `leave` is called when it ends."""
 
     offset: int
-    before: State | None = None
-    beginning: Beginning | None = None
-
-    @property
-    def is_typed(self) -> bool:
-        return self.beginning is not None
+    own: PaneStream | None = None
+    leave: Callable[[], Awaitable[None]] | None = None
+    has_begun: Callable[[], bool] = lambda: True
 
 
 class Watch:
@@ -64,6 +56,7 @@ class Watch:
         triggers: Sequence[Trigger],
         timeout_s: float,
         teller: Teller | None = None,
+        last_code: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.began = asyncio.get_running_loop().time()
         self.last_change: float | None = None
@@ -74,9 +67,10 @@ class Watch:
         self._triggers = triggers
         self._timeout_s = timeout_s
         self._teller = teller or Teller()
+        self._last_code = last_code
         self._names = frozenset(trigger.name for trigger in triggers)
-        self._sieve = Sieve(triggers, start.beginning)
-        self._front = Foreground(pane, start.before, has_started=start.is_typed)
+        self._sieve = Sieve(triggers)
+        self._front = Foreground(pane)
         self._last_output = self.began
         self._pause_due = _NEVER
         self._look_due = self._first_look()
@@ -89,7 +83,7 @@ class Watch:
     @property
     def offset(self) -> int:
         """Where what it watches begins in the stream."""
-        return self._start.offset + self._sieve.skipped
+        return self._start.offset
 
     async def run(self, stream: PaneStream) -> Fired:
         events = stream.follow(self._start.offset)
@@ -120,7 +114,7 @@ class Watch:
     def _first_look(self) -> float:
         if not self._names & _ON_STATE:
             return _NEVER
-        return self.began + (_NO_ECHO_S if self._start.is_typed else 0.0)
+        return self.began + (PAUSES_S[0] if self._start.own is not None else 0.0)
 
     def _due(self) -> float:
         """When the clock alone has something to say."""
@@ -157,7 +151,7 @@ class Watch:
         self._last_output, self._pause_due = now, now + _PAUSE_S
         if sifted.is_change:
             self.last_change = now
-        if self._names & _ON_STATE and self._sieve.has_begun:
+        if self._names & _ON_STATE:
             self._front.heard(data, now)
             self._looks, self._look_due = 0, min(now + PAUSES_S[0], self._looked + PAUSES_S[-1])
         self._teller.note(sifted.lines)
@@ -176,7 +170,8 @@ class Watch:
     async def _tick(self, now: float) -> None:
         """What is due by the clock, and not before."""
         if now >= self._pause_due:
-            self._pause(now)
+            self._pause_due = _NEVER
+            self._hits |= self._sieve.pause()
         if now >= self._look_due:
             await self._look(now)
         for index, trigger in enumerate(self._triggers):
@@ -186,13 +181,6 @@ class Watch:
                 self._hits[index] = f"Nothing changed for {trigger.number:g} ms"
         self._teller.tell(now)
 
-    def _pause(self, now: float) -> None:
-        self._pause_due = _NEVER
-        had_begun = self._sieve.has_begun
-        self._hits |= self._sieve.pause()
-        if self._sieve.has_begun and not had_begun and self._names & _ON_STATE:
-            self._look_due = now
-
     def _is_quiet(self, seconds: float, now: float) -> bool:
         return self.last_change is not None and now >= self.last_change + seconds
 
@@ -200,11 +188,11 @@ class Watch:
         """Ever less often while nothing is printed; a program may begin to read without a word."""
         self._look_due = now + PAUSES_S[min(self._looks, len(PAUSES_S) - 1)]
         self._looks, self._looked = self._looks + 1, now
-        state = await self._front.look()
+        state = await self._front.look() if self._start.has_begun() else None
         if state is None:
             return
-        if self._front.has_command_ended():
-            self._exit_code = exit_code_of_last(self._pane)
+        if self._start.own is None and self._front.has_command_ended():
+            self._exit_code = self._last_code()
             self._hit("exit", _ending(self._exit_code, "the shell is back at its prompt"))
         if is_at_prompt(state):
             self._hit("shell", f"{state.foreground_cmd} is at its prompt")
