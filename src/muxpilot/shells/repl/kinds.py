@@ -11,6 +11,7 @@ from typing import Any
 from muxpilot.state.decide import REMOTE
 
 _LOOKED_AT = 600
+_LONGEST_PROMPT = 150
 _NEVER = r"(?!)"
 # How programs that we do not know ask for the rest of an input.
 _COMMON_MORE = r"\.{2,}:?>?|[-.]*->|\||>>|\+|\S*[*'\"(]>"
@@ -46,10 +47,10 @@ KINDS = (
     Kind("ipython", r"In \[\d+\]:", r"\.\.\.:", style=Style.CELL, blank_before=True),
     Kind("pdb", r"\((?:Pdb|pdb\+\+)\)|ipdb>", r"\.\.\.:?", skips_blank=True),
     Kind("sqlite", r"sqlite>", r"\.\.\.>|\(x\d+\.\.\.>"),
-    Kind("gdb", r"\(gdb\)|\(lldb\)", r">|\d+>?", skips_blank=True),
+    Kind("gdb", r"\(gdb\)|\(lldb\)", r">", skips_blank=True),
     Kind("mysql", r"mysql>|MariaDB \[[^\]]*\]>", r"[-'\"`]>|/\*>"),
     Kind("irb", r"irb\([^)]*\):\d+(?::\d+)?>", r"irb\([^)]*\):\d+(?::\d+)?[*'\"\]]", style=Style.CELL),
-    Kind("ghci", r"ghci>|(?:Prelude|\*?[A-Z][\w.]*)(?: [\w.*]+)*>", r"(?:ghci|Prelude|\*?[A-Z][\w. ]*)\|"),
+    Kind("ghci", r"ghci>|Prelude>", r"ghci\||Prelude\|"),
     Kind("julia", r"julia>"),
     Kind("scala", r"scala>", r"\|"),
     Kind("jshell", r"jshell>", r"\.\.\.>"),
@@ -82,6 +83,8 @@ class Prompt:
         """The text without the prompt at its end and the line end before that; None if none is there."""
         if self.is_empty:
             return text.removesuffix("\n") if text.endswith("\n") or not text else None
+        if text.endswith("\n"):
+            return None  # the cursor stands on a line of its own
         body = text.rstrip()
         line = body.rpartition("\n")[2][-_LOOKED_AT:]
         start = self._start(line, text[len(body) :].partition("\n")[0])
@@ -112,8 +115,8 @@ def is_known(line: str, program: str) -> bool:
 
 def typed_behind(line: str, program: str) -> str:
     """What somebody has typed behind a prompt that we know; empty if nothing, or if that cannot be told."""
-    if is_known(line, program):
-        return ""
+    if is_known(line, program) or line.endswith(" "):
+        return ""  # a question, which may begin like a prompt
     for kind in (*_BY_LOOK, *(kind for kind in KINDS if _is_named(kind, program))):
         if found := re.match(rf"(?:{kind.prompt}) (?=\S)", line):
             return line[found.end() :].strip()
@@ -144,5 +147,6 @@ def _may_be(kind: Kind, program: str) -> bool:
 
 def _unknown(line: str) -> Kind:
     """A prompt as it stands there, whatever its numbers are next time."""
-    literal = re.escape(line.strip()[-_LOOKED_AT // 4 :])
-    return Kind("unknown", re.sub(r"\d+", r"\\d+", literal), _COMMON_MORE)
+    shown = line.strip()[-_LONGEST_PROMPT:]
+    more = _NEVER if re.fullmatch(_COMMON_MORE, shown) else _COMMON_MORE
+    return Kind("unknown", re.sub(r"\d+", r"\\d+", re.escape(shown)), more)

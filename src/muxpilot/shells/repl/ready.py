@@ -15,7 +15,8 @@ _PAUSE_S = 0.03
 # A shell may be about to start the program; a prompt may be about to be drawn.
 _SHELL_PATIENCE_S = 0.5
 _DRAWN_S, _BLANK_S = 0.1, 0.3
-_FAR_SHELL = re.compile(r"[$#%]\s*\Z")
+# How a shell's prompt ends where only its look can tell.
+FAR_SHELL = re.compile(r"[$#%]\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _silence_s(line: str, state: State) -> float:
 
 def _checked(pane: PaneId, ready: Ready) -> Ready:
     program = ready.state.foreground_cmd
-    if ready.state.is_remote and not is_known(ready.line, program) and _FAR_SHELL.search(ready.line):
+    if ready.state.is_remote and not is_known(ready.line, program) and FAR_SHELL.search(ready.line):
         raise _no_repl(pane, f"a shell inside {program} stands at its prompt")
     if typed := typed_behind(ready.line, program):
         raise Refused(

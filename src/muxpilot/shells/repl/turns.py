@@ -17,7 +17,7 @@ _TAIL = 2000
 _RECENT = 4096
 
 # Line editors that take a paste as one edit say where they begin and end: after Enter, output follows.
-_PASTE_MODE, _PASTE_OFF = b"\x1b[?2004", b"\x1b[?2004l"
+_PASTE_MODE, _PASTE_OFF, _PASTE_ON = b"\x1b[?2004", b"\x1b[?2004l", b"\x1b[?2004h"
 _NEWLINES_LOOKED_AT = 3
 # A shell with marks of ours has come back.
 _SHELL_MARKS = (b"\x1b]133;E;", b"\x1b]133;D;")
@@ -98,18 +98,25 @@ class Listener:
     """Reads a pane's stream for whoever has the turn."""
 
     def __init__(self, stream: PaneStream, *, is_whole: bool) -> None:
-        self.turn: Turn | None = None
+        self._turn: Turn | None = None
         self.last_output = asyncio.get_running_loop().time()
         self.ended: End | None = None
         self.has_gap = False
         self._stream = stream
-        self._recent = stream.read(stream.end - (1 << 20), stream.end)
-        self.is_pasting = _is_pasting(self._recent, False if is_whole else None)
+        self._recent = b""
+        self.is_pasting = _is_pasting(
+            stream.read(stream.start, stream.end), otherwise=False if is_whole else None
+        )
         self._change = asyncio.Event()
 
     @property
     def silence_s(self) -> float:
         return asyncio.get_running_loop().time() - self.last_output
+
+    def begin(self, turn: Turn) -> None:
+        """From now on everything is an answer to this."""
+        self._turn, self._recent = turn, b""
+        self.last_output = asyncio.get_running_loop().time()
 
     async def follow(self) -> None:
         async for event in self._stream.follow(self._stream.end):
@@ -129,8 +136,9 @@ class Listener:
                 await self._change.wait()
 
     def shells_prompt(self) -> str | None:
-        """What a shell with marks of ours has shown since the program ended; None if there is none."""
+        """What a shell has shown since the program ended, where it says where that begins."""
         starts = [at for mark in _SHELL_MARKS if (at := self._recent.rfind(mark)) >= 0]
+        starts = starts or [at for at in [self._recent.rfind(_PASTE_ON)] if at >= 0]
         if not starts:
             return None
         lines = text_lines(self._recent[min(starts) :])
@@ -139,12 +147,12 @@ class Listener:
     def _hear(self, data: bytes) -> None:
         self.last_output = asyncio.get_running_loop().time()
         self._recent = (self._recent + data)[-_RECENT:]
-        self.is_pasting = _is_pasting(self._recent, self.is_pasting)
-        if self.turn is not None:
-            self.turn.feed(data)
+        self.is_pasting = _is_pasting(self._recent, otherwise=self.is_pasting)
+        if self._turn is not None:
+            self._turn.feed(data)
 
 
-def _is_pasting(data: bytes, otherwise: bool | None) -> bool | None:  # noqa: FBT001
+def _is_pasting(data: bytes, *, otherwise: bool | None) -> bool | None:
     at = data.rfind(_PASTE_MODE)
     mode = data[at + len(_PASTE_MODE) :][:1] if at >= 0 else b""
     return mode == b"h" if mode in (b"h", b"l") and mode else otherwise
