@@ -159,7 +159,7 @@ def _offered() -> list[str]:
 
 
 def _schemas() -> list[Any]:
-    return [tool.input_schema for tool in TOOLS if Scope.AGENTIC in tool.scopes]
+    return [tool.listing["inputSchema"] for tool in TOOLS if Scope.AGENTIC in tool.scopes]
 
 
 def _names(tools: list[dict[str, Any]]) -> list[str]:

@@ -82,7 +82,7 @@ class Bench:
     def __init__(self, rig: Rig, name: str, targets: dict[str, str]) -> None:
         self.rig = rig
         self.name = name
-        self.schema: dict[str, Any] = rig.tools[name].input_schema
+        self.schema: dict[str, Any] = next(tool for tool in TOOLS if tool.name == name).input_schema
         self.arguments: dict[str, dict[str, Any]] = self.schema["properties"]
         self.required: list[str] = self.schema.get("required", [])
         good = {argument: targets.get(argument, GOOD.get(argument)) for argument in self.required}

@@ -9,7 +9,7 @@ import pytest
 
 from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneId
-from muxpilot.toolkit.arguments import arguments_of, checked, input_schema
+from muxpilot.toolkit.arguments import arguments_of, checked, input_schema, listed
 from muxpilot.toolkit.kinds import Between
 
 
@@ -32,7 +32,7 @@ def test_the_schema_says_it_all() -> None:
     assert schema == {
         "type": "object",
         "properties": {
-            "paneId": {"type": "string", "description": "Pane id (%3) or session:window.pane"},
+            "paneId": {"type": "string", "description": "%3 or session:window.pane"},
             "text": {"type": "string", "description": "What to say"},
             "maxLines": {
                 "type": "integer",
@@ -64,7 +64,7 @@ def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], valu
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"text": "hi"}, "The argument 'paneId' is missing. It is: Pane id (%3) or session:window.pane."),
+        ({"text": "hi"}, "The argument 'paneId' is missing. It is: %3 or session:window.pane."),
         ({"paneId": "%1"}, "The argument 'text' is missing. It is: What to say."),
         ({**GOOD, "text": None}, "The argument 'text' must be a string, not null."),
         ({**GOOD, "maxLines": 10}, "The argument 'maxLines' must be from 1 to 9, not 10."),
@@ -92,3 +92,12 @@ def test_an_argument_without_a_description_is_a_mistake_in_a_tool() -> None:
 
     with pytest.raises(TypeError, match="text has no description"):
         arguments_of(silent)
+
+
+def test_a_listing_leaves_out_wide_limits_and_false() -> None:
+    wide, narrow = {"minimum": 0, "maximum": 1000}, {"minimum": 1, "maximum": 99, "default": 0}
+    properties = {"wide": wide, "narrow": narrow, "flag": {"default": False}}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    shown = {"wide": {}, "narrow": narrow, "flag": {}}
+    assert listed(schema) == {"type": "object", "properties": shown}
+    assert properties["wide"] == {"minimum": 0, "maximum": 1000}

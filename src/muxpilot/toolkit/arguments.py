@@ -16,9 +16,9 @@ REQUIRED = inspect.Parameter.empty
 
 # Told once for each kind of target instead of at every tool.
 _TARGET_WORDS = {
-    "session": "Session id ($1) or exact name",
-    "window": "Window id (@2) or session:window",
-    "pane": "Pane id (%3) or session:window.pane",
+    "session": "$1 or exact name",
+    "window": "@2 or session:window",
+    "pane": "%3 or session:window.pane",
 }
 
 
@@ -104,3 +104,23 @@ def _value(argument: Argument, value: Any) -> Any:
         return argument.kind.check(value)
     except Wrong as wrong:
         raise BadInput(f"The argument {argument.wire!r} must be {wrong}.") from None
+
+
+_WIDE = 1000  # a limit from here on is there for safety: nobody needs to know it who does not meet it
+
+
+def listed(schema: Schema) -> Schema:
+    """The same for tools/list, where every word costs: no wide limits, no `false`.
+
+    Other arguments than these are refused all the same, with a sentence that names them.
+    """
+    properties = {name: _listed(row) for name, row in schema["properties"].items()}
+    rest = {key: value for key, value in schema.items() if key != "additionalProperties"}
+    return rest | {"properties": properties}
+
+
+def _listed(row: Schema) -> Schema:
+    needless = {"default"} if row.get("default") is False else set()
+    if row.get("maximum", 0) >= _WIDE:
+        needless |= {"minimum", "maximum"}
+    return {key: value for key, value in row.items() if key not in needless}

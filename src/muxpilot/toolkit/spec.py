@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, get_type_hints
 
 from muxpilot.toolkit.answers import output_schema
-from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema
+from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, listed
 from muxpilot.toolkit.kinds import Schema, kind_of
 from muxpilot.toolkit.names import kebab
 
@@ -56,7 +56,7 @@ SOCKET = Argument(
     "socket",
     "socket",
     kind_of(str),
-    "tmux socket path, if not the default",
+    "Another tmux socket",
     None,
 )
 
@@ -97,7 +97,7 @@ class Tool:
         row: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
-            "inputSchema": self.input_schema,
+            "inputSchema": listed(self.input_schema),
             "annotations": self.effect.hints,
         }
         return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
