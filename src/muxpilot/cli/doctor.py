@@ -8,10 +8,11 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from muxpilot import __version__
+from muxpilot.cli import rules
+from muxpilot.cli.rules import Finding
 from muxpilot.config import Settings
 from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.servers import Servers
@@ -21,16 +22,8 @@ _PATIENCE_S = 2.0
 SHELLS = ("bash", "zsh", "fish", "dash", "busybox", "ksh", "mksh")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line: good, or bad with what to do."""
-
-    is_good: bool
-    words: str
-
-
 def run(settings: Settings, arguments: Namespace) -> int:
-    findings = [*_machine(), asyncio.run(_server(settings)), *_detection()]
+    findings = [*_machine(), asyncio.run(_server(settings)), *_detection(), *rules.in_force(settings)]
     for finding in findings:
         print(f"{'ok  ' if finding.is_good else 'FAIL'}  {finding.words}")
     return 0 if all(finding.is_good for finding in findings) else 1

@@ -67,7 +67,13 @@ def _command(settings: Settings) -> list[str]:
     scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
     socket = ["--socket", os.path.abspath(settings.socket)] if settings.socket else []
     shell = ["--shell-type", settings.shell_type] if settings.shell_type != "auto" else []
-    return [*start, *scope, *socket, *shell]
+    files = {
+        "--config": settings.origin.path,
+        "--audit": settings.audit.path,
+        "--audit-full": settings.audit.full,
+    }
+    given = [word for flag, path in files.items() if path for word in (flag, os.path.abspath(path))]
+    return [*start, *scope, *socket, *shell, *given]
 
 
 def _codex_home() -> Path:
