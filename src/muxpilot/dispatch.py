@@ -184,8 +184,9 @@ class Dispatch:
             return _failed(record, error)
         except MuxpilotError as error:
             return _failed(record, error)
-        except Exception:  # noqa: BLE001 - a mistake of ours: the client gets a number, the log the rest
-            return _incident(record)
+        except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
+            record.outcome = "incident"
+            return Answer(incident(record.name), error=record.outcome)
 
     async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
         record.request = request = await self._allowed(tool, arguments)
@@ -244,11 +245,8 @@ def _failed(record: Record, error: MuxpilotError) -> Answer:
     return Answer(str(error), error=error.code)
 
 
-def _incident(record: Record) -> Answer:
+def incident(where: str) -> str:
+    """A mistake of ours: the client gets a number, the log the rest."""
     number = secrets.token_hex(4)
-    record.outcome = "incident"
-    log.exception("incident %s in %s", number, record.name)
-    return Answer(
-        f"{record.name} failed by a fault of muxpilot (incident {number}). Its log on stderr tells more.",
-        error=record.outcome,
-    )
+    log.exception("incident %s in %s", number, where)
+    return f"{where} failed by a fault of muxpilot (incident {number}). Its log on stderr tells more."

@@ -22,7 +22,7 @@ from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 _ALIGN_TRIES = 5
 _LONGEST_ROW = 1 << 16
 _MOST_CHAPTERS = 4
-_EVERYTHING = 1_000_000
+EVERYTHING = 1_000_000
 # Below this it takes a few milliseconds; the event loop has others to serve.
 _RENDERED_AT_ONCE = 1 << 16
 _ALTERNATE = re.compile(rb"\x1b\[\?(?:[0-9;]*;)?(?:1049|1047|47)(?:;[0-9;]*)?([hl])")
@@ -143,7 +143,7 @@ class Chapter:
         """Everything that the chapter has."""
         if self._is_whole:
             return await self.new_since(row, self._cursor(_Place(0, 0, 0)))
-        return await self.look(row, _EVERYTHING)
+        return await self.look(row, EVERYTHING)
 
     async def new_since(self, row: Pane, since: str) -> Reading:
         old, place = self._parse(since), self._place()

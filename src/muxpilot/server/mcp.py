@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import logging
-import secrets
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,7 +22,7 @@ from pydantic import ValidationError
 
 from muxpilot import __version__
 from muxpilot.app import App
-from muxpilot.dispatch import UnknownTool
+from muxpilot.dispatch import UnknownTool, incident
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.instructions import INSTRUCTIONS
 from muxpilot.prompts import PROMPTS
@@ -37,8 +35,6 @@ RESOURCE_NOT_FOUND = -32002
 _WRONG_ERA = "This connection began with a handshake: requests with an envelope of their own are not taken."
 
 Ctx = ServerRequestContext[Any]
-
-log = logging.getLogger("muxpilot")
 
 
 class Face(Server[Any]):
@@ -189,11 +185,8 @@ async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
     except MuxpilotError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
-    except Exception:  # a mistake of ours: the client gets a number, the log the rest
-        number = secrets.token_hex(4)
-        log.exception("incident %s in %s", number, ctx.method)
-        words = f"A fault of muxpilot (incident {number}). Its log on stderr tells more."
-        raise MCPError(types.INTERNAL_ERROR, words) from None
+    except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
+        raise MCPError(types.INTERNAL_ERROR, incident(ctx.method)) from None
 
 
 def _nothing() -> None:

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.patterns import matcher
+from muxpilot.reading.journals import EVERYTHING
 from muxpilot.tmux import PaneId, SessionId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 _FEW = 2000
-_EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ async def read_pane(
 
     `missedLines` are gone for good; `truncated` means that there was more than maxLines."""
     fits = matcher(grep, "regex", "grep") if grep is not None else None
-    look_back = max_lines if fits is None else _EVERYTHING
+    look_back = max_lines if fits is None else EVERYTHING
     reading = await ctx.journals.read(ctx.tmux, pane_id, since, look_back)
     wanted = reading.lines if fits is None else await _fitting(reading.lines, fits)
     kept = wanted[-max_lines:]
