@@ -309,7 +309,7 @@ async def test_a_subsearch_sees_what_is_near_and_nothing_else(
         ({"query": "x*", "mode": "regex"}, "zero-length match"),
         ({"resumeFromOffset": {"other": 0}}, "'resumeFromOffset' references unknown buffer 'other'"),
         ({"resumeFromOffset": {"here": 99}}, "exceeds buffer 'here' length 4"),
-        ({"resumeFromOffset": {"here": -1}}, "'resumeFromOffset'"),
+        ({"resumeFromOffset": {"here": -1}}, "'resumeFromOffset' must be an object"),
         ({"query": "x" * 600, "fuzzyMatch": True}, "'query' is longer than 500"),
     ],
 )

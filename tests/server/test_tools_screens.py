@@ -138,6 +138,17 @@ async def test_a_recording_has_what_was_there_and_what_came(
     )
 
 
+async def test_a_recording_misses_nothing_of_a_long_output(rig: Rig, call: Call, pane: Shell) -> None:
+    made = await pane()
+    path = rig.folder / "long.cast"
+    await call("record-pane", paneId=made.pane, action="start", path=str(path))
+    await rig.run(made.pane, "seq 1 60000")
+    await call("record-pane", paneId=made.pane, action="stop")
+    printed = "".join(event.text for event in list(events(path))[1:])
+    numbers = [int(line) for line in printed.split("\r\n") if line.isdigit()]
+    assert numbers == list(range(1, 60001))
+
+
 async def test_a_recording_goes_to_a_private_folder_if_no_path_is_given(
     rig: Rig, call: Call, pane: Shell
 ) -> None:

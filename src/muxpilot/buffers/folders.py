@@ -49,14 +49,14 @@ class Folders:
                     os.unlink(new, dir_fd=folder)
                 raise
 
-    @contextmanager
-    def read(self, path: str) -> Iterator[BinaryIO]:
+    def read(self, path: str) -> BinaryIO:
+        """A file, open."""
         with self._inside(path) as (folder, name):
             file = os.fdopen(os.open(name, _READ, dir_fd=folder), "rb")
-        with file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise BadInput(f"The path {path!r} is not a plain file.", "Name a file.")
-            yield file
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise BadInput(f"The path {path!r} is not a plain file.", "Name a file.")
+        return file
 
     @contextmanager
     def _inside(self, path: str) -> Iterator[tuple[int, str]]:

@@ -43,7 +43,7 @@ def starts(resume: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]
 
 def one_page(name: str, start: int, most: int, size: int) -> Span:
     """From where the last call ended, as much as this one may search."""
-    if not 0 <= start <= size:
+    if start > size:
         raise BadInput(
             f"The argument 'resumeFromOffset' is {start}, which exceeds buffer {name!r} length {size}.",
             "Use the offset that the last answer told.",

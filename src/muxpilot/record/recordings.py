@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.record.cast import CastFile, first_look
@@ -15,13 +14,65 @@ from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Tmux
 
 LARGEST_BYTES = 256 << 20
 _LOOK_AGAIN_S = 1.0
+_REST_S = 1.0
 _TRIES = 5
 
 
-@dataclass(slots=True)
 class Recording:
-    file: CastFile
-    task: asyncio.Task[None]
+    """One pane, one file; `at` is how much of the pane's stream is in it."""
+
+    def __init__(self, tmux: Tmux, pane: PaneId, path: Path, largest: int) -> None:
+        self._tmux = tmux
+        self._pane = pane
+        self._path = path
+        self._largest = largest
+        self._stop_at = math.inf
+        self._size = (0, 0)
+        self._looked = 0.0
+        self.at = 0
+        self.file: CastFile | None = None
+        self.begun = asyncio.Event()
+        self.task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """What the pane has printed so far is written first, if it takes no long time."""
+        stream = self._tmux.streams.of(self._pane)
+        if stream is not None and not self.task.done():
+            with contextlib.suppress(MuxpilotError):
+                await self._tmux.streams.catch_up(self._pane)
+            self._stop_at = stream.end
+            if self.at < self._stop_at:
+                await asyncio.wait([self.task], timeout=_REST_S)
+        await self.end()
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.wait([self.task])
+        if not self.task.cancelled():
+            self.task.exception()  # it ended by itself, however; the file tells how far it came
+
+    async def _run(self) -> None:
+        async with self._tmux.streams.open(self._pane) as stream:
+            self.at, self.file, self._size = await _begun(self._tmux, stream, self._path)
+            self._looked = time.monotonic()
+            self.begun.set()
+            with contextlib.closing(self.file):
+                async for event in stream.follow(self.at):
+                    if isinstance(event, End):
+                        return
+                    await self._write(self.file, event)
+                    if self.file.bytes > self._largest or self.at >= self._stop_at:
+                        return
+
+    async def _write(self, file: CastFile, event: Data | Gap) -> None:
+        if isinstance(event, Gap):
+            file.event("m", f"{event.lost or 'some'} bytes are missing: {event.reason}")
+            return
+        if time.monotonic() - self._looked > _LOOK_AGAIN_S:
+            self._looked = time.monotonic()
+            self._size = await _resized(self._tmux, self._pane, file, self._size)
+        file.output(event.data)
+        self.at = event.offset + len(event.data)
 
 
 class Recordings:
@@ -34,51 +85,38 @@ class Recordings:
         key = (tmux.socket, pane)
         known = self._running.get(key)
         if known is not None and not known.task.done():
-            raise BadInput(f"Pane {pane!r} is recorded already, to {known.file.path}.", "Stop that first.")
-        ready: asyncio.Future[CastFile] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._follow(tmux, pane, path, ready))
-        either: list[asyncio.Future[Any]] = [ready, task]
+            raise BadInput(f"Pane {pane!r} is recorded already.", "Stop that recording first.")
+        self._running[key] = recording = Recording(tmux, pane, path, self._largest)
+        begun = asyncio.create_task(recording.begun.wait())
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([begun, recording.task], return_when=asyncio.FIRST_COMPLETED)
+            if recording.file is None:
+                await recording.task  # raises why
+            return _file(recording)
         except BaseException:
-            task.cancel()
+            del self._running[key]
+            await recording.end()
             raise
-        if not ready.done():
-            await task  # raises why
-        file = ready.result()
-        self._running[key] = Recording(file, task)
-        return file
+        finally:
+            begun.cancel()
 
     async def stop(self, tmux: Tmux, pane: PaneId) -> CastFile:
         recording = self._running.pop((tmux.socket, pane), None)
         if recording is None:
             await tmux.panes.get(pane)  # one that is not there is said to be so
             raise BadInput(f"Pane {pane!r} is not being recorded.", "Start it with action 'start'.")
-        with contextlib.suppress(MuxpilotError):
-            await tmux.streams.catch_up(pane)
-        await asyncio.sleep(0)  # what came last is written before it ends
-        await _ended(recording)
-        return recording.file
+        await recording.stop()
+        return _file(recording)
 
     async def close(self) -> None:
         running, self._running = self._running, {}
-        await asyncio.gather(*map(_ended, running.values()))
+        await asyncio.gather(*(recording.end() for recording in running.values()))
 
-    async def _follow(self, tmux: Tmux, pane: PaneId, path: Path, ready: asyncio.Future[CastFile]) -> None:
-        async with tmux.streams.open(pane) as stream:
-            offset, file, size = await _begun(tmux, stream, path)
-            with contextlib.closing(file):
-                ready.set_result(file)
-                looked = time.monotonic()
-                async for event in stream.follow(offset):
-                    if isinstance(event, End) or file.bytes > self._largest:
-                        return
-                    if isinstance(event, Gap):
-                        file.event("m", f"{event.lost or 'some'} bytes are missing: {event.reason}")
-                    elif isinstance(event, Data):
-                        if time.monotonic() - looked > _LOOK_AGAIN_S:
-                            looked, size = time.monotonic(), await _resized(tmux, pane, file, size)
-                        file.output(event.data)
+
+def _file(recording: Recording) -> CastFile:
+    if recording.file is None:
+        raise BadInput("The recording had not begun yet.", "Start it again.")
+    return recording.file
 
 
 async def _begun(tmux: Tmux, stream: PaneStream, path: Path) -> tuple[int, CastFile, tuple[int, int]]:
@@ -102,11 +140,3 @@ async def _resized(tmux: Tmux, pane: PaneId, file: CastFile, before: tuple[int, 
     if (row.width, row.height) != before:
         file.event("r", f"{row.width}x{row.height}")
     return row.width, row.height
-
-
-async def _ended(recording: Recording) -> None:
-    recording.task.cancel()
-    await asyncio.wait([recording.task])
-    if not recording.task.cancelled():
-        recording.task.exception()  # it ended by itself, however; the file tells how far it came
-    recording.file.close()

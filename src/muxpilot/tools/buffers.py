@@ -27,6 +27,7 @@ _SEARCH_S = 120.0
 
 Result = TypeVar("Result")
 
+Offset = Annotated[int, Between(0, LARGEST)]
 Name = Annotated[str, "Buffer name"]
 File = Annotated[str, "File; relative to the private folder unless folders are configured"]
 Query = Annotated[str, "What to find"]
@@ -94,7 +95,7 @@ async def save_buffer(ctx: Context, name: Name, path: File) -> str:
 @tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
 async def load_buffer(ctx: Context, name: Name, path: File) -> str:
     """Make or replace a buffer with what a file holds, byte for byte."""
-    with _folders(ctx).read(path) as file:
+    with await asyncio.to_thread(_folders(ctx).read, path) as file:
         await ctx.tmux.buffers.take(name, file)
     return f"Buffer {name} loaded from {path}"
 
@@ -142,7 +143,7 @@ async def search_buffer(
     include_similarity: WithSimilarity = False,  # noqa: FBT002
     fuzzy_match: Fuzzy = False,  # noqa: FBT002
     similarity_threshold: Threshold = None,
-    resume_from_offset: Annotated[dict[str, int] | None, "resumeFromOffset of the last answer"] = None,
+    resume_from_offset: Annotated[dict[str, Offset] | None, "resumeFromOffset of the last answer"] = None,
 ) -> BufferMatches:
     """Search buffers without reading them yourself; offsets are bytes.
 
@@ -176,7 +177,9 @@ async def subsearch_buffer(
     include_similarity: WithSimilarity = False,  # noqa: FBT002
     fuzzy_match: Fuzzy = False,  # noqa: FBT002
     similarity_threshold: Threshold = None,
-    resume_from_offset: Annotated[int | None, "Go on at this offset of the buffer"] = None,
+    resume_from_offset: Annotated[
+        int | None, "Go on at this offset of the buffer", Between(0, LARGEST)
+    ] = None,
 ) -> BufferMatches:
     """Search around an earlier match: for X near Y."""
     threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match)

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import stat
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 _BROWSER_S = 10.0
+_BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 
 # What a file must be called: a path is for a picture, and never the way to a file of another kind.
 _SUFFIXES = {"image": (".png",), "svg": (".svg",), "html": (".html", ".htm"), "browser": (".html", ".htm")}
@@ -114,14 +116,21 @@ def _save(target: Path, content: bytes | str) -> None:
 
 
 async def _open(target: Path) -> None:
-    import webbrowser
-
+    """In a process of its own: a browser may be a program that reads our stdin and writes to our stdout."""
+    nothing = asyncio.subprocess.DEVNULL
+    browser = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _BROWSE, target.as_uri()),
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        start_new_session=True,
+    )
     try:
         async with asyncio.timeout(_BROWSER_S):
-            is_open = await asyncio.to_thread(webbrowser.open, target.as_uri())
+            status = await browser.wait()
     except TimeoutError:
-        is_open = False
-    if not is_open:
+        status = 0  # it runs until the person closes it
+    if status:
         raise Refused(f"No browser could be opened; the page is at {target}.", "Open it yourself.")
 
 
