@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from muxpilot.audit import Audit
 from muxpilot.config import Settings
 from muxpilot.dispatch import Dispatch
 from muxpilot.environment import PASSED
@@ -16,6 +16,9 @@ from muxpilot.servers import Named, Servers
 from muxpilot.tmux import Tmux
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
+
+if TYPE_CHECKING:
+    from muxpilot.audit import Audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class App:
 
 def build(settings: Settings) -> App:
     judge = Judge(load(settings, TOOLS))
-    audit = Audit(settings.audit) if settings.audit.path or settings.audit.full else None
+    audit = _audit(settings)
     servers = _servers(settings, judge)
     also = WITH_CHANNEL if settings.channel else frozenset()
     paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
@@ -44,6 +47,14 @@ def build(settings: Settings) -> App:
         TOOLS, settings.scope, servers, also=also, judge=judge, recorder=audit, buffer_paths=paths
     )
     return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit)
+
+
+def _audit(settings: Settings) -> Audit | None:
+    if not settings.audit.path and not settings.audit.full:
+        return None
+    from muxpilot.audit import Audit  # few keep a log
+
+    return Audit(settings.audit)
 
 
 def _servers(settings: Settings, judge: Judge) -> Servers:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from muxpilot.policy.shell import Statement, pieces, read
+if TYPE_CHECKING:
+    from muxpilot.policy.shell import Statement
 
 KEY = "security.command_filter"
 
@@ -22,6 +23,8 @@ class CommandRule:
         """Why a text may not reach a shell, or None. Typed text may be meant for a program that is none."""
         if not text.strip():
             return None
+        from muxpilot.policy.shell import Statement, pieces, read  # loaded when a filter is first used
+
         reading = read(text)
         if reading.problem is not None and (self.is_allowlist or reading.is_shell or not is_typed):
             return self._denied(reading.statements, text) or f"it cannot be judged: {reading.problem}"
