@@ -421,7 +421,15 @@ async def _person(place: Place, session: str) -> AsyncIterator[int]:
 
 async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place) -> None:
     pane = place.panes["far"]
-    async with under("[security]\nperson_pause_seconds = 3") as it, _person(place, "other") as hands:
+    async with under("[security]\nperson_pause_seconds = 3") as it:
+        await it.call("send-keys", paneId=pane, keys=" ")
+        await _waits_for_a_person(it, place, pane)
+    async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
+        await it.call("send-keys", paneId=pane, keys=" ")
+
+
+async def _waits_for_a_person(it: Under, place: Place, pane: str) -> None:
+    async with _person(place, "other") as hands:
         await it.call("send-keys", paneId=pane, keys=" ")  # who only looks on is in nobody's way
 
         async def typed() -> bool:
@@ -436,8 +444,6 @@ async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place)
         await it.call("send-keys", paneId=place.panes["one"], keys=" ")  # another pane is free
         assert not sending.done()
         await sending
-    async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
-        await it.call("send-keys", paneId=pane, keys=" ")
 
 
 async def test_secrets_of_our_environment_reach_no_pane(

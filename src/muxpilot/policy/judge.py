@@ -8,10 +8,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muxpilot.errors import Denied, NoServer
+from muxpilot.errors import Denied
 from muxpilot.policy import typed
 from muxpilot.policy.decide import Facts, Text, Verdict, decide
 from muxpilot.policy.model import Policy
+from muxpilot.policy.people import People
 from muxpilot.policy.reach import Map, Reach, makes_session, own_pane, reach
 from muxpilot.tmux import Client, Pane, PaneId, Session, Tmux, Window
 from muxpilot.toolkit.marks import Mark
@@ -26,6 +27,7 @@ class Judge:
         self.policy = policy
         self._environment = environment
         self._typed = typed.Typed()
+        self._people: dict[str, People] = {}
 
     def closes(self, name: str) -> bool:
         return self.policy.closing_key(name) is not None
@@ -100,10 +102,15 @@ class Judge:
         if not pause_s or tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
             return
         give_up = time.monotonic() + _LONGEST_WAIT_S
-        while await _is_used(tmux, pane, pause_s):
+        people = self._people.get(tmux.socket) or self._meet(tmux)
+        while await people.use(pane, pause_s):
             if time.monotonic() > give_up:
                 raise Denied(tool.name, "security.person_pause_seconds", f"a person is typing in pane {pane}")
             await asyncio.sleep(_LOOK_AGAIN_S)
+
+    def _meet(self, tmux: Tmux) -> People:
+        self._people[tmux.socket] = people = People(tmux)
+        return people
 
     async def sieve(self, tmux: Tmux, rows: Sequence[Any]) -> list[Any]:
         """Of what tmux lists, only what is allowed."""
@@ -142,19 +149,3 @@ class Judge:
 def _raise(tool: Tool, verdict: Verdict) -> None:
     if not verdict.is_allowed:
         raise Denied(tool.name, verdict.key, verdict.words)
-
-
-async def _is_used(tmux: Tmux, pane: PaneId, pause_s: int) -> bool:
-    """Whether a person who looks at this pane pressed a key, after they came, within the pause."""
-    ask = "#{pane_id} #{client_activity} #{client_created} #{client_control_mode}"
-    try:
-        reply = await tmux.connection.run(("list-clients", "-F", ask), repeatable=True)
-    except NoServer:
-        return False
-    now = time.time()
-    for line in reply.blocks[0].lines:
-        shown, activity, created, is_program = line.decode("ascii", "replace").split(" ")
-        is_person_here = shown == pane and is_program != "1" and int(activity) > int(created)
-        if is_person_here and now - int(activity) < pause_s:
-            return True
-    return False
