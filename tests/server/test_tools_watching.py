@@ -126,6 +126,14 @@ async def test_long_output_is_cut_to_its_end_and_says_so(rig: Rig, call: Call, p
     assert len(report["output"]) < 17_000
 
 
+async def test_the_echo_of_what_is_typed_meanwhile_does_not_count(call: Call, pane: Shell) -> None:
+    made = await pane()
+    report = await after(call, made.pane, "error,pattern:END", "true error: x; sleep 0.3; echo E''ND")
+    assert report["event"] == "pattern:END"
+    report = await after(call, made.pane, "error", "echo error: this")
+    assert report["detail"] == "Matched error pattern: error: this"
+
+
 # Triggers of the system
 
 

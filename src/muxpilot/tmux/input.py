@@ -12,6 +12,8 @@ import asyncio
 import os
 import re
 import secrets
+from collections import deque
+from collections.abc import Sequence
 
 from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Refused, Unavailable
 from muxpilot.tmux import keys as key_names
@@ -31,6 +33,8 @@ _MOST_REPEATS = 1000
 _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _TERMINAL_PATIENCE_S = 2.0
+# Of what was typed, so much is known for a while.
+_TEXTS_KNOWN, _LONGEST_KNOWN, _PANES_KNOWN = 8, 4096, 200
 
 
 class Input:
@@ -38,9 +42,15 @@ class Input:
         self._connection = connection
         self._buffers = buffers
         self._panes = panes
+        self._typed: dict[PaneId, deque[str]] = {}
+
+    def typed(self, pane: PaneId) -> Sequence[str]:
+        """The last texts that we typed into a pane, for whoever must know their echo again."""
+        return tuple(self._typed.get(pane, ()))
 
     async def type(self, pane: PaneId, text: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Type a text exactly as it is, whatever it holds; `enter` presses Enter after it."""
+        self._remember(pane, text)
         if len(text) * repeat > _LONGEST_TYPED or _NOT_TYPED.search(text):
             await self._paste(pane, text * _checked(repeat), enter=enter, bracketed=False)
             return
@@ -55,6 +65,7 @@ class Input:
 
     async def paste(self, pane: PaneId, text: str, *, enter: bool = False) -> int:
         """Paste a text byte for byte, bracketed where the program asked for that; answers its bytes."""
+        self._remember(pane, text)
         return await self._paste(pane, text, enter=enter, bracketed=True)
 
     async def send_bytes(self, pane: PaneId, data: bytes) -> None:
@@ -72,6 +83,14 @@ class Input:
         begin = "\x1b[H\x1b[2J" if clear else "\r\n" if row.cursor_column else ""
         shown = begin + lines + "\r\n"
         await _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
+
+    def _remember(self, pane: PaneId, text: str) -> None:
+        known = self._typed.pop(pane, None) or deque(maxlen=_TEXTS_KNOWN)
+        if len(text) <= _LONGEST_KNOWN:
+            known.append(text)
+        self._typed[pane] = known
+        while len(self._typed) > _PANES_KNOWN:
+            del self._typed[next(iter(self._typed))]
 
     async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:
         """`-r` keeps line feeds as they are, `-d` takes the private buffer away again."""

@@ -24,6 +24,7 @@ _ELSEWHERE = re.compile(
 _RIGHT = re.compile(rb"\x1b\[[0-9]*[CG]")
 _COMMON = re.compile(rb"\x1b\[[0-9;]*[mK]")  # colours: nearly all that there are, so these go first
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])")
+_OVERTYPED = re.compile(rb"[^\n\x08]\x08")
 _CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 # Sequences that change nothing on the screen: colours, modes, questions.
@@ -113,6 +114,8 @@ def plain(data: bytes) -> bytes:
         data = _SEQUENCE.sub(b"", _RIGHT.sub(b" ", _ELSEWHERE.sub(b"\n", data)))
     elif b"\r" in data or b"\x0b" in data or b"\x0c" in data:
         data = _ELSEWHERE.sub(b"\n", data)
+    if b"\x08" in data:
+        data = _OVERTYPED.sub(b"", data)
     return data.translate(None, _CONTROLS)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from muxpilot.watch.echo import is_echo
+from muxpilot.watch.finding import Finder, Found
 from muxpilot.watch.printed import Printed
 from muxpilot.watch.triggers import Trigger
 
@@ -24,8 +26,18 @@ class Sifted:
 class Sieve:
     """Takes chunks as they come."""
 
-    def __init__(self, triggers: Sequence[Trigger]) -> None:
+    def __init__(
+        self,
+        triggers: Sequence[Trigger],
+        typed: Callable[[], Sequence[str]] = tuple,
+        *,
+        before: str = "",
+    ) -> None:
+        """`typed` answers what was typed into the pane lately: its echo does not count, wherever the
+        prompt stood `before` the first line."""
         self._triggers = triggers
+        self._typed = typed
+        self._before = before
         self._printed = Printed(needs_text=any(trigger.finder for trigger in triggers))
 
     def pause(self) -> Hits:
@@ -35,6 +47,7 @@ class Sieve:
     def feed(self, data: bytes) -> Sifted:
         batch = self._printed.feed(data)
         hits = self._hits(batch.block) if batch.lines else {}
+        self._before = "" if batch.lines else self._before
         for index, trigger in enumerate(self._triggers):
             if trigger.name == "bell" and batch.bells:
                 hits[index] = "The pane rang its bell"
@@ -47,7 +60,7 @@ class Sieve:
         found = {
             index: first
             for index, trigger in enumerate(self._triggers)
-            if trigger.finder is not None and (first := trigger.finder.first(block))
+            if trigger.finder is not None and (first := self._first(trigger.finder, block))
         }
         earliest = min((first.at for first in found.values()), default=0)
         return {
@@ -55,6 +68,18 @@ class Sieve:
             for index, first in found.items()
             if first.at == earliest
         }
+
+    def _first(self, finder: Finder, block: bytes) -> Found | None:
+        at = 0
+        while (found := finder.first(block[at:])) is not None:
+            at += found.at
+            before = self._before if at == 0 else ""
+            if not is_echo(before + found.line.decode("utf-8", "replace"), self._typed()):
+                return Found(at, found.line)
+            at += len(found.line) + 1
+            if at > len(block):
+                return None
+        return None
 
 
 def _words(trigger: Trigger, line: bytes) -> str:

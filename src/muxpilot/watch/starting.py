@@ -32,6 +32,9 @@ _FOR_EVER_S = 1e9
 
 async def from_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
     await tmux.streams.catch_up(pane.id)
+    with suppress(MuxpilotError):  # it has gone: then its stream says so
+        before = await tmux.capture.cursor_line(pane.id)
+        return Start(stream.end, typed=lambda: tmux.input.typed(pane.id), before=before)
     return Start(stream.end)
 
 

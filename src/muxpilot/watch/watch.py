@@ -37,12 +37,16 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a watch begins in the pane's stream, or in a command's own; `leave` is called when it ends."""
+    """Where a watch begins in the pane's stream, or in a command's own; `leave` is called when it ends.
+
+    `typed` answers what was typed into the pane lately, `before` is what stood on the line already."""
 
     offset: int
     own: PaneStream | None = None
     leave: Callable[[], Awaitable[None]] | None = None
     has_begun: Callable[[], bool] = lambda: True
+    typed: Callable[[], Sequence[str]] = tuple
+    before: str = ""
 
 
 class Watch:
@@ -69,7 +73,7 @@ class Watch:
         self._teller = teller or Teller()
         self._last_code = last_code
         self._names = frozenset(trigger.name for trigger in triggers)
-        self._sieve = Sieve(triggers)
+        self._sieve = Sieve(triggers, start.typed, before=start.before)
         self._front = Foreground(pane)
         self._last_output = self.began
         self._pause_due = _NEVER
