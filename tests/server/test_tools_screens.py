@@ -160,17 +160,21 @@ async def test_a_recording_goes_to_a_private_folder_if_no_path_is_given(
     path.unlink()
 
 
-async def test_a_recording_ends_with_its_pane_and_a_person_s_pane_is_recorded_too(
-    rig: Rig, call: Call
-) -> None:
-    made = rig.session_of_a_person("recorded", "sh", "-c", "read line; echo got-$line")
+async def test_a_person_s_pane_is_recorded_too_and_its_recording_ends_with_it(rig: Rig, call: Call) -> None:
+    made = rig.session_of_a_person("recorded", "sh", "-c", "read line; echo got-$line; read line")
     path = rig.folder / "two.cast"
     await call("record-pane", paneId=made.pane, action="start", path=str(path))
     await call("send-keys", paneId=made.pane, keys="it", enter=True)
 
-    async def ended() -> bool:
+    async def printed() -> bool:
         return "got-it" in "".join(event.text for event in events(path))
 
-    await eventually(ended)
+    await eventually(printed)
+    await call("send-keys", paneId=made.pane, keys="", enter=True)
+
+    async def gone() -> bool:
+        return made.pane not in rig.raw("list-panes", "-a", "-F", "#{pane_id}").split()
+
+    await eventually(gone)
     stopped = await call("record-pane", paneId=made.pane, action="stop")
     assert (stopped["recording"], stopped["bytes"]) == (False, path.stat().st_size)
