@@ -73,13 +73,10 @@ def shell_of(program: str) -> Shell | None:
 
 
 def shell_of_versions(versions: str) -> Shell:
-    """By `$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION`: a shell at the far end tells no more."""
-    bash, zsh, ksh = [*versions.split(","), "", "", ""][:3]
-    if bash:
-        return SHELLS["bash"]
-    if zsh:
-        return SHELLS["zsh"]
-    return SHELLS["mksh" if "MIRBSD" in ksh or "LEGACY" in ksh else "sh"]
+    """By `$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION,$FISH_VERSION`: a shell at the far end tells no more."""
+    bash, zsh, ksh, fish = [*versions.split(","), "", "", "", ""][:4]
+    told = (("bash", bash), ("zsh", zsh), ("fish", fish), ("mksh", "MIRBSD" in ksh or "LEGACY" in ksh))
+    return SHELLS[next((name for name, is_it in told if is_it), "sh")]
 
 
 def exit_code(status: int) -> int:

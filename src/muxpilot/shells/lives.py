@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
 
 _SETTLED_S = 0.05
+_LET_GO_S = 1.0
 _TRIES, _PAUSE_S = 200, 0.01
 
 
@@ -30,6 +31,7 @@ class Life:
         self._is_kept = False
         self._closes_by_itself: bool | None = None
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
         """Where the system has no such descriptor, the stream's end tells, a second later at most."""
@@ -38,12 +40,16 @@ class Life:
             asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
 
     def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
 
     async def keep(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if self._pidfd < 0 or self._is_kept:
             return
         connection, pane = self._shell.tmux.connection, self._shell.row.id
@@ -53,6 +59,13 @@ class Life:
         if self._closes_by_itself:
             self._is_kept = True
             await connection.run(("set-option", "-p", "-t", pane, "remain-on-exit", "on"))
+
+    def let_go_soon(self) -> None:
+        """Not at once: the next command may come right after."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LET_GO_S, lambda: loop.create_task(self.let_go()))
 
     async def let_go(self) -> None:
         if self._is_kept and self._task is None:

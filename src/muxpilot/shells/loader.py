@@ -24,9 +24,10 @@ _PATIENCE_S = 3.0
 _CURSOR_S = 0.1
 _INSTEAD = "Use send-keys and read-pane there."
 
+# Every one of our shells understands this line: which shell it is, then the rest of it, read unseen.
 _ASK = (
-    " stty -echo;printf '\\33]133;S;%s;{token}\\7' \"$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION\";"
-    'read -r __muxpilot_line;stty echo;eval "$(printf %b "$__muxpilot_line")"'
+    " stty -echo;printf '\\33]133;S;%s;{token}\\7' \"$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION,$FISH_VERSION\";"
+    'eval "$(printf %b "$(head -n1)")";stty echo'
 )
 # Back over the line that loaded it, so that nobody sees it: row by row.
 _WIPE_ROW = "\\033[A\\033[2K"
@@ -47,7 +48,7 @@ class Loader:
             if kind is not None and _reads_our_files(state.foreground_pid):
                 await self._by_file(kind)
             else:
-                await self._by_line(kind)
+                await self._by_line()
         except BaseException:
             self._shell.scanner.nonces.discard(self._nonce)
             raise
@@ -79,10 +80,7 @@ class Loader:
         finally:
             file.unlink(missing_ok=True)
 
-    async def _by_line(self, kind: Shell | None) -> None:
-        """A fish cannot be asked in the words of the others."""
-        if kind is not None and kind.name == "fish":
-            raise Refused("This fish cannot read muxpilot's files.", _INSTEAD)
+    async def _by_line(self) -> None:
         token = secrets.token_hex(4)
         line = _ASK.format(token=token)
         wipe = await self._wiping(line)
@@ -93,8 +91,8 @@ class Loader:
             versions = self._versions(token)
             if versions is None:
                 raise Refused("What stands in the pane did not answer as a shell does.", _INSTEAD)
-            kind = shell_of_versions(versions)
-            await self._type(one_line(wipe + script(kind, self._nonce, is_typed=True)))
+            text = script(shell_of_versions(versions), self._nonce, is_typed=True, file=token)
+            await self._type(one_line(wipe + text))
             await self._loaded()
         finally:
             self._shell.scanner.nonces.discard(token)

@@ -238,4 +238,4 @@ class PaneShell:
             await self.life.keep()
         await Run(self, layer, command).go()
         if is_outermost and command.status.is_final:
-            await self.life.let_go()
+            self.life.let_go_soon()

@@ -18,6 +18,7 @@ KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
 
 _INTERRUPTED_S = 2.0
+_TIDY_EVERY_S = 10.0
 
 
 class Shells:
@@ -35,9 +36,10 @@ class Shells:
         self._cap_bytes = cap_bytes
         self._kept = kept
         self._kept_s = kept_s
-        self._panes: dict[tuple[str, int, PaneId], PaneShell] = {}
+        self._panes: dict[tuple[str, PaneId], PaneShell] = {}
         self._commands: dict[str, Command] = {}
         self._opening = asyncio.Lock()
+        self._tidied = time.monotonic()
 
     async def submit(self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0) -> Command:
         """Queue a command for a pane; it runs when the pane's shell takes it."""
@@ -51,28 +53,25 @@ class Shells:
 
     async def pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
         """The shells of a pane, followed from now on."""
+        known = self.known(tmux, pane)
+        if known is not None and known.ended is None:
+            return known
         row = await tmux.panes.get(pane)
         if row.is_dead:
             raise PaneDead(f"The program of pane {pane!r} has ended.")
-        key = (tmux.socket, row.server_pid, pane)
         async with self._opening:
-            known = self._panes.get(key)
-            if known is not None and known.ended is None and known.row.pid == row.pid:
+            known = self.known(tmux, pane)
+            if known is not None and known.ended is None:
                 return known
-            if known is not None:
-                await known.close()
             await self._close_the_ended()
             shell = PaneShell(tmux, row, self._exclusive, tmux.startups.nonce_of(pane))
             await shell.open()
-            self._panes[key] = shell
+            self._panes[tmux.socket, pane] = shell
             return shell
 
     def known(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
         """The shells of a pane that commands have run in."""
-        return next(
-            (shell for (socket, _, id), shell in self._panes.items() if (socket, id) == (tmux.socket, pane)),
-            None,
-        )
+        return self._panes.get((tmux.socket, pane))
 
     def command(self, command_id: str) -> Command:
         self._forget_the_old()
@@ -112,7 +111,7 @@ class Shells:
 
     async def cancel(self, command: Command) -> None:
         """Interrupt it where it runs; one that has not begun never will."""
-        shell = next((shell for shell in self._panes.values() if _has(shell, command)), None)
+        shell = self._panes.get((command.socket, command.pane))
         if command.status.is_final or shell is None:
             return
         command.is_cancelled = True
@@ -134,14 +133,14 @@ class Shells:
             await self._panes.pop(key).close()
 
     def _forget_the_old(self) -> None:
+        """Now and then: to look at all of them for each command would cost more than the command."""
         now = time.monotonic()
+        if len(self._commands) <= self._kept and now < self._tidied + _TIDY_EVERY_S:
+            return
+        self._tidied = now
         ended = [command for command in self._commands.values() if command.ended is not None]
         surplus = max(0, len(ended) - self._kept)
         for index, command in enumerate(ended):
             if index < surplus or now - (command.ended or now) > self._kept_s:
                 del self._commands[command.id]
                 command.output.close()
-
-
-def _has(shell: PaneShell, command: Command) -> bool:
-    return shell.tmux.socket == command.socket and shell.row.id == command.pane

@@ -149,7 +149,8 @@ class Run:
     def _waits_for(self, state: State, line: str) -> str | None:
         kind = "line" if state.waiting_for == "shell" else state.waiting_for
         if state.is_remote and not state.is_known:
-            kind = "line" if not state.is_canonical and looks_like_a_question(line) else None
+            asks = looks_like_a_question(line) and not looks_like_a_shell(line)
+            kind = "line" if asks and not state.is_canonical else None
         if kind is None:
             return None
         is_asked = kind == "password" or looks_like_a_question(line) or bool(line.strip())

@@ -50,10 +50,10 @@ else
 fi
 # The line that loaded this was no command of the person's.
 __muxpilot_x=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
-if [[ $__muxpilot_x == *__muxpilot_line* || $__muxpilot_x == *@FILE@* ]]; then
+if [[ $__muxpilot_x == *@FILE@* ]]; then
     __muxpilot_x=${__muxpilot_x#"${__muxpilot_x%%[0-9]*}"}
     builtin history -d "${__muxpilot_x%%[!0-9]*}"
 fi
 __muxpilot_after
-unset __muxpilot_x __muxpilot_line
+unset __muxpilot_x
 eval "unset __muxpilot_status; return $__muxpilot_status" 2>/dev/null

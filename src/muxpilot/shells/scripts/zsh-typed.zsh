@@ -1,5 +1,5 @@
 # The line that loaded this was no command of the person's: take it out of what zsh remembers.
-if [[ $history[$HISTCMD] == *(__muxpilot_line|@FILE@)* ]]; then
+if [[ $history[$HISTCMD] == *@FILE@* ]]; then
     () {
         emulate -L zsh
         local file=${TMPPREFIX:-/tmp/zsh}-$$-$RANDOM old=${HISTFILE-} size=$HISTSIZE saved=$SAVEHIST
@@ -8,12 +8,11 @@ if [[ $history[$HISTCMD] == *(__muxpilot_line|@FILE@)* ]]; then
         SAVEHIST=$size
         fc -W $file
         lines=("${(@f)$(<$file)}")
-        [[ $lines[-1] == *(__muxpilot_line|@FILE@)* ]] && shift -p lines
+        [[ $lines[-1] == *@FILE@* ]] && shift -p lines
         if (( $#lines )); then print -rl -- "${(@)lines}" >$file; else : >$file; fi
         fc -p $file $size $saved
         HISTFILE=$old
         command rm -f -- $file
     }
 fi
-unset __muxpilot_line
 __muxpilot_load
