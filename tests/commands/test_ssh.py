@@ -50,7 +50,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
         f"Port {port}\nListenAddress 127.0.0.1\n"
         f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
         f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPrintMotd no\nPrintLastLog no\n"
-        f"SetEnv PATH={bare}\n"
+        f"SetEnv PATH={bare} HOME={folder}\n"
     )
     Path("/run/sshd").mkdir(exist_ok=True, parents=True) if os.getuid() == 0 else None
     log = (folder / "log").open("w")
