@@ -6,6 +6,7 @@ name -> arguments -> server -> targets to ids -> verdict -> run, under a deadlin
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import secrets
 import time
@@ -196,6 +197,7 @@ class Dispatch:
             *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
             recordings=self._recordings,
             buffer_paths=self._buffer_paths,
+            permit=functools.partial(self._permit, tool),
         )
         answer = shaped(await tool.run(context, **request.arguments))
         if tool.group not in PANE_TEXT:
@@ -209,6 +211,10 @@ class Dispatch:
             aimed = await _aimed(tool, tmux, arguments)
         await self._judge.judge(tool, tmux, aimed)
         return Request(tool, tmux, aimed)
+
+    async def _permit(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        self._judge.gate(tool, tmux)
+        await self._judge.judge(tool, tmux, arguments)
 
     @asynccontextmanager
     async def _exclusive(self, tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:

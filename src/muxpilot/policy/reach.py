@@ -91,7 +91,7 @@ async def reach(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> Reach:
     sessions: list[frozenset[str]] = []
     panes: list[Place] = []
     is_whole = tool.effect is not Effect.READ or tool.name in _WHOLE
-    for target in targets(tool, arguments):
+    for target in targets(arguments):
         if isinstance(target, SessionId):
             sessions.append(map_.session(target))
             panes += map_.of_session(target) if is_whole else []
@@ -116,12 +116,11 @@ def makes_session(tool: Tool, arguments: Mapping[str, Any]) -> bool:
     return tool.effect is Effect.TYPE and takes_pane and arguments.get("pane_id") is None
 
 
-def targets(tool: Tool, arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]:
+def targets(arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]:
     found: list[SessionId | WindowId | PaneId] = []
-    for argument in tool.arguments:
-        value = arguments.get(argument.name)
-        if argument.kind.target is not None and value is not None:
-            found += value if isinstance(value, list) else [value]
+    for value in arguments.values():
+        items = value if isinstance(value, list) else [value]
+        found += [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,13 @@ from muxpilot.tmux import PaneId, Tmux
 from muxpilot.watch.registry import Told, Watches
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
+
+
+Permit = Callable[[Tmux, Mapping[str, Any]], Coroutine[Any, Any, None]]
+
+
+async def unjudged(tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+    """Where there is no policy."""
 
 
 async def unheard(progress: float, total: float | None, message: str) -> None:
@@ -43,3 +50,5 @@ class Context:
     recordings: Recordings = field(default_factory=Recordings)
     # The folders of security.allowed_buffer_paths; without any, buffer files live in a private one.
     buffer_paths: tuple[str, ...] | None = None
+    # For a tool that acts on more servers or panes than its own arguments name: raises what denies one.
+    permit: Permit = unjudged
