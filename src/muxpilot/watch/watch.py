@@ -18,8 +18,9 @@ from muxpilot.watch.triggers import Trigger
 
 # A line without an end counts when nothing more comes for so long: prompts have no newline.
 _PAUSE_S = 0.12
-# So many chunks are read before the clock is looked at.
-_AT_A_TIME = 16
+# So many chunks are read before the clock is looked at, and so many before others have their turn: more
+# than a source can add in one, or a flood would outrun the stream's memory.
+_AT_A_TIME, _IN_A_TURN = 64, 4
 _ON_STATE = frozenset({"exit", "shell", "user_input", "password"})
 # These may still happen when the pane's program has ended.
 _WITHOUT_PANE = READY | {"idle", "quiet"}
@@ -131,13 +132,14 @@ class Watch:
         return min(self.began + self._timeout_s, self._pause_due, self._look_due, self._teller.due, *silences)
 
     async def _read(self, event: Event, stream: PaneStream, events: AsyncIterator[Event]) -> None:
-        """A chunk for each that its source may add meanwhile: no flood outruns the stream's memory."""
+        """This event, and what else has come: as long as there is something, nothing here waits."""
         self._handle(event)
-        for _ in range(_AT_A_TIME):
+        for turn in range(1, _AT_A_TIME):
             if self._hits or self.ended is not None or self._seen >= stream.end:
                 return
             self._handle(await anext(events))
-            await asyncio.sleep(0)
+            if turn % _IN_A_TURN == 0:
+                await asyncio.sleep(0)
 
     def _handle(self, event: Event) -> None:
         now = asyncio.get_running_loop().time()
