@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_group_holds_the_tools_that_its_name_says(group: str) -> None:
 def test_every_tool_is_in_a_known_group_and_every_group_has_a_row_here() -> None:
     for tool in TOOLS:
         assert groups.own_groups(tool) <= set(groups.GATES), tool.name
-    ours = {"@display", "@state", "@track", "@watch"}
+    ours = {"@display", "@track", "@watch"}
     assert set(groups.group_names()) == set(GROUPS) | ours
 
 
@@ -261,6 +262,35 @@ def test_what_was_typed_before_counts_for_the_next_call() -> None:
     assert typed.line("/s", "%2") == Line()
     text, after = before_command(line, "true", enters=True)
     assert (text.text, after) == ("rm true", Line())
+
+
+@pytest.mark.parametrize(
+    "strokes", [["x" * 20_001 + "\n"], ["a\n" * 300], ["ls", *[Key("Left")] * 30_000], ["it's\n" * 300]]
+)
+def test_more_than_can_be_judged_at_once_is_not_known(strokes: list[str]) -> None:
+    texts, _ = entered(Line(), strokes)
+    assert any(text.problem is not None for text in texts)
+
+
+def test_text_that_is_never_shell_does_not_pile_up() -> None:
+    line = Line()
+    for _ in range(100):
+        texts, line = entered(line, ["it's a line of prose\n"])
+        assert all(text.problem is None for text in texts)
+    assert len(line.earlier) <= 1000
+
+
+def test_the_end_of_input_leaves_an_empty_line_empty() -> None:
+    assert entered(Line(), keys("C-d"))[1] == Line()
+    assert not entered(Line("ls"), keys("C-d"))[1].is_known
+
+
+@pytest.mark.parametrize("group", groups.group_names())
+def test_every_group_is_in_the_docs(group: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+    [row] = [line for line in text.splitlines() if line.startswith(f"| `{group}` |")]
+    keys = {groups.GATES.get(group.removeprefix("@"))} - {None}
+    assert all(f"`{key}`" in row for key in keys)
 
 
 def test_lines_of_many_panes_do_not_pile_up() -> None:

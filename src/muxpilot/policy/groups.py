@@ -11,7 +11,6 @@ from muxpilot.toolkit.spec import Effect, Tool
 GATES: Mapping[str, str | None] = {
     "socket": "allow_list",
     "list": "allow_list",
-    "state": "allow_list",
     "capture": "allow_capture",
     "watch": "allow_capture",
     "buffer-read": "allow_capture",
@@ -42,7 +41,7 @@ _JOINED = {
     "execute": ("execute", "track"),
     "raw-input": ("interactive", "special-keys"),
 }
-_READABLE = ("socket", "list", "state", "capture", "watch", "buffer-read", "execute", "track")
+_READABLE = ("socket", "list", "capture", "watch", "buffer-read", "execute", "track")
 
 # A resource that no tool of its own stands behind is judged as these.
 STANDS_FOR: Mapping[str, tuple[str, ...]] = {

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from muxpilot.errors import Denied
@@ -13,13 +14,14 @@ from muxpilot.policy import typed
 from muxpilot.policy.decide import Facts, Text, Verdict, decide
 from muxpilot.policy.model import Policy
 from muxpilot.policy.people import People
-from muxpilot.policy.reach import Map, Reach, makes_session, own_pane, reach
+from muxpilot.policy.reach import Map, Reach, makes_session, own_pane_reached, reach
 from muxpilot.tmux import Client, Pane, PaneId, Session, Tmux, Window
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import Effect, Tool
 
 _LONGEST_WAIT_S = 10.0
 _LOOK_AGAIN_S = 0.25
+_SHORT = 200  # longer texts are judged beside the event loop
 
 
 class Judge:
@@ -51,25 +53,28 @@ class Judge:
     async def _verdict(
         self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
     ) -> Verdict:
-        own = own_pane(tmux, self._environment) if tool.effect in (Effect.TYPE, Effect.DESTROY) else None
-        reached = Reach()
-        if self.policy.is_scoped or own is not None:
-            reached = await reach(tool, tmux, arguments)
-        return decide(
-            self.policy,
-            Facts(
-                tool.name,
-                tmux.socket,
-                sessions=reached.sessions,
-                panes=tuple(place.names for place in reached.panes),
-                makes_session=makes_session(tool, arguments),
-                makes_pane=tool.name in ("create-window", "split-pane"),
-                is_raw=bool(arguments.get("raw_mode")),
-                kills=tool.name == "respawn-pane" and bool(arguments.get("kill")),
-                own_pane=own if own in {place.pane for place in reached.panes} else None,
-                texts=self._texts(tool, tmux, arguments, lines) if self.policy.commands else (),
-            ),
+        reached = await reach(tool, tmux, arguments) if self.policy.is_scoped else Reach()
+        facts = Facts(
+            tool.name,
+            tmux.socket,
+            sessions=reached.sessions,
+            panes=tuple(place.names for place in reached.panes),
+            makes_session=makes_session(tool, arguments),
+            makes_pane=tool.name in ("create-window", "split-pane"),
+            is_raw=bool(arguments.get("raw_mode")),
+            kills=tool.name == "respawn-pane" and bool(arguments.get("kill")),
+            own_pane=await own_pane_reached(tool, tmux, arguments, self._environment),
         )
+        verdict = decide(self.policy, facts)
+        if not verdict.is_allowed or self.policy.commands is None:
+            return verdict
+
+        def with_content() -> Verdict:
+            texts = self._texts(tool, tmux, arguments, lines)
+            return decide(self.policy, replace(facts, texts=texts))
+
+        is_long = any(isinstance(value, str) and len(value) > _SHORT for value in arguments.values())
+        return await asyncio.to_thread(with_content) if is_long else with_content()
 
     def _texts(
         self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]

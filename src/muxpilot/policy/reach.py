@@ -128,16 +128,48 @@ async def _with_synchronized(tool: Tool, tmux: Tmux, map_: Map, place: Place) ->
     """What is typed into one of several synchronized panes reaches them all."""
     if tool.effect is not Effect.TYPE:
         return [place]
-    ask = ("list-panes", "-t", place.pane, "-F", "#{pane_id} #{pane_synchronized}")
+    return [map_.of_pane(pane) for pane in await _synchronized(tmux, place.pane)]
+
+
+async def _synchronized(tmux: Tmux, pane: PaneId) -> list[PaneId]:
+    """The pane, and those that get the same keys."""
+    ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
     rows = dict(line.decode("ascii", "replace").split(" ", 1) for line in lines)
-    if rows.get(place.pane) != "1":
-        return [place]
-    return [map_.of_pane(PaneId(name)) for name, is_on in rows.items() if is_on == "1"]
+    if rows.get(pane) != "1":
+        return [pane]
+    return [PaneId(name) for name, is_on in rows.items() if is_on == "1"]
 
 
-def own_pane(tmux: Tmux, environment: Mapping[str, str]) -> PaneId | None:
-    """The pane that this very process runs in, if it is on that server."""
+async def own_pane_reached(
+    tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], environment: Mapping[str, str]
+) -> PaneId | None:
+    """The pane that this very process runs in, if the call would type into it or end it."""
+    if tool.effect not in (Effect.TYPE, Effect.DESTROY):
+        return None
+    own = _own_pane(tmux, environment)
+    if own is None:
+        return None
+    for target in targets(arguments):
+        if target == own or (not isinstance(target, PaneId) and target in await _around(tmux, own)):
+            return own
+        if (
+            tool.effect is Effect.TYPE
+            and isinstance(target, PaneId)
+            and own in await _synchronized(tmux, target)
+        ):
+            return own
+    return None
+
+
+async def _around(tmux: Tmux, pane: PaneId) -> frozenset[str]:
+    """The window of a pane, and every session that shows it."""
+    ask = ("list-panes", "-a", "-f", f"#{{==:#{{pane_id}},{pane}}}", "-F", "#{window_id} #{session_id}")
+    lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
+    return frozenset(word for line in lines for word in line.decode("ascii", "replace").split(" "))
+
+
+def _own_pane(tmux: Tmux, environment: Mapping[str, str]) -> PaneId | None:
     socket, pane = environment.get("TMUX", "").partition(",")[0], environment.get("TMUX_PANE", "")
     if not socket or not PaneId.matches(pane) or os.path.realpath(socket) != os.path.realpath(tmux.socket):
         return None

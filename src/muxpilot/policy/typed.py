@@ -14,9 +14,13 @@ from muxpilot.policy.decide import Text
 from muxpilot.toolkit.marks import Key
 
 _MOST_PANES = 1000
-_LONGEST = 20_000
+_LONGEST = 4_000
+_LONGEST_EARLIER = 1_000
+_MOST_STROKES = 20_000
+_MOST_LINES = 200
 
 _ENTER = frozenset({"Enter", "KPEnter", "C-m", "C-j", "C-o", "\r", "\n"})
+_END = frozenset({"C-d", "\x04"})
 _FORGET = frozenset({"C-c", "\x03"})
 _ERASE = frozenset({"BSpace", "C-h", "\x08", "\x7f"})
 _CLEAR = frozenset({"C-u", "\x15"})
@@ -53,7 +57,9 @@ class Typed:
 def entered(line: Line, strokes: Iterable[str]) -> tuple[list[Text], Line]:
     """What the strokes would enter, line by line, and what then stands there."""
     texts: list[Text] = []
-    for stroke in _single(strokes):
+    for number, stroke in enumerate(_single(strokes)):
+        if number >= _MOST_STROKES or len(texts) > _MOST_LINES:
+            return [*texts, Text("", problem=_TOO_MUCH)], Line(is_known=False)
         if stroke in _ENTER:
             text, line = _enter(line)
             texts += text
@@ -69,6 +75,7 @@ def before_command(line: Line, command: str, *, enters: bool) -> tuple[Text, Lin
     return Text(text, problem=problem), Line() if enters else Line(f"{line.text}{command}", line.earlier)
 
 
+_TOO_MUCH = f"it cannot be judged: it is over {_MOST_STROKES} characters or {_MOST_LINES} lines in one call"
 _UNKNOWN = "it cannot be judged: that line holds keys that complete, recall or move; press C-c first"
 
 
@@ -87,18 +94,19 @@ def _enter(line: Line) -> tuple[list[Text], Line]:
     if not line.earlier and not _goes_on(text):
         return alone, Line()
     whole = [] if line.earlier == "" else [Text(text, is_typed=True, problem=problem)]
-    return alone + whole, Line(earlier=f"{text}\n") if _goes_on(text) else Line()
+    # Of what never ends, because it is no shell, the last lines are enough.
+    return alone + whole, Line(earlier=f"{text}\n"[-_LONGEST_EARLIER:]) if _goes_on(text) else Line()
 
 
 def _goes_on(text: str) -> bool:
     """Whether a shell would wait for more: an open quote, a backslash at the end, an open compound."""
     from muxpilot.policy.shell import read
 
-    return bool(text.strip()) and len(text) < _LONGEST and (text.endswith("\\") or not read(text).is_shell)
+    return bool(text.strip()) and (text.endswith("\\") or not read(text).is_shell)
 
 
 def _after(line: Line, stroke: str) -> Line:
-    if stroke in _FORGET:
+    if stroke in _FORGET or (stroke in _END and not line.text and line.is_known):
         return Line()
     if stroke in _NOTHING:
         return line

@@ -106,7 +106,7 @@ class Face(Server[Any]):
         rows = [
             types.ResourceTemplate(uri_template=row.template, name=row.title, mime_type=row.mime)
             for row in ROWS
-            if "{" in row.template
+            if "{" in row.template and self._app.dispatch.is_readable(row.tool)
         ]
         return types.ListResourceTemplatesResult(resource_templates=rows)
 

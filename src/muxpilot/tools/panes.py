@@ -11,8 +11,10 @@ from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.toolkit.visible import visible
 from muxpilot.tools.sessions import Killed
 
+_LONGEST_TITLE = 256  # any program in the pane may set it
 _DIRECTIONS = {"U": "up", "D": "down", "L": "left", "R": "right"}
 
 
@@ -35,8 +37,9 @@ class PaneRow:
 
     @classmethod
     def of(cls, row: Pane) -> PaneRow:
+        title = visible(row.title)[:_LONGEST_TITLE]
         return cls(
-            *(row.id, row.index, row.title, row.is_active, row.width, row.height, row.current_command),
+            *(row.id, row.index, title, row.is_active, row.width, row.height, row.current_command),
             *(row.current_path, row.pid, row.is_dead, row.exit_code if row.is_dead else None, row.in_mode),
             *(row.window_id, row.session_id),
         )

@@ -16,7 +16,7 @@ from muxpilot.policy.shell import loose, runners
 from muxpilot.policy.shell.words import Word, unquoted
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node
 
 # The grammar's time may grow with the square of these: together they keep it to about a tenth of a second.
 _LONGEST = 20_000
@@ -77,11 +77,18 @@ def read(text: str) -> Reading:
 
 
 @cache
-def _parser() -> Parser:
-    from tree_sitter import Language, Parser  # loaded when a filter is first used
+def _language() -> Language:
+    from tree_sitter import Language  # loaded when a filter is first used
     from tree_sitter_bash import language
 
-    return Parser(Language(language()))
+    return Language(language())
+
+
+def _parsed(text: str) -> Node:
+    """By a parser of its own: one is not for several threads."""
+    from tree_sitter import Parser
+
+    return Parser(_language()).parse(text.encode()).root_node
 
 
 class _Reader:
@@ -93,7 +100,7 @@ class _Reader:
         self._is_fed = is_fed
 
     def text(self, text: str) -> None:
-        root = _parser().parse(text.encode()).root_node
+        root = _parsed(text)
         if root.has_error:
             self.is_shell = False
             self.problems.append("it is not shell that can be read")
