@@ -30,12 +30,12 @@ KILLING = {
     *("kill-session", "kill-window", "kill-pane", "detach-client", "respawn-pane"),
     *("set-buffer", "load-buffer", "save-buffer", "delete-buffer"),
 }
-TYPING = {"paste-text", "start-and-watch"}
+TYPING = {"paste-text", "start-and-watch", "execute-command", "cancel-command", "run-in-repl"}
 READING = {
     *("socket-for-path", "list-sessions", "find-session", "get-current-session", "list-windows"),
     *("list-panes", "list-clients", "list-servers", "capture-pane", "read-pane", "search-panes"),
     *("list-buffers", "show-buffer", "search-buffer", "subsearch-buffer"),
-    *("pane-state", "watch-pane", "wait-for-pane-change", "get-watch"),
+    *("pane-state", "watch-pane", "wait-for-pane-change", "get-watch", "get-command-result", "list-commands"),
 }
 
 
@@ -165,16 +165,32 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "audit": ("errors", "tmux", "config", "toolkit", "dispatch"),
     "patterns.py": ("errors",),
     "reading": ("errors", "tmux"),
-    "servers.py": ("errors", "tmux",),
+    "shells": ("errors", "tmux", "patterns", "reading", "state"),
+    "servers.py": ("errors", "tmux", "shells"),
     "state": (),
     "watch": ("errors", "tmux", "patterns", "reading", "shells", "state"),
-    "toolkit": ("errors", "tmux", "reading", "record", "servers", "watch"),
+    "toolkit": ("errors", "tmux", "reading", "record", "servers", "shells", "watch"),
     "buffers": ("errors", "patterns", "tmux", "toolkit"),
     "record": ("errors", "tmux"),
     "render": (),
-    "tools": ("errors", "tmux", "servers", "buffers", "patterns", "state", "toolkit", "watch", "render"),
+    "tools": (
+        *(
+            "errors",
+            "tmux",
+            "servers",
+            "buffers",
+            "patterns",
+            "shells",
+            "state",
+            "toolkit",
+            "watch",
+            "render",
+        ),
+    ),
     "heartbeat.py": ("toolkit",),
-    "dispatch.py": ("errors", "tmux", "reading", "record", "servers", "toolkit", "heartbeat", "watch"),
+    "dispatch.py": (
+        *("errors", "tmux", "reading", "record", "servers", "shells", "toolkit", "heartbeat", "watch"),
+    ),
 }
 
 

@@ -27,11 +27,13 @@ GOOD: dict[str, Any] = {
     "anchor": {"offsetBytes": 0, "matchLen": 1, "buffer": "good"},
     "clientTty": "/dev/pts/none",
     "command": "true",
+    "commandId": "cmd-0",
     "content": "x",
     "contextBytes": 10,
     "enabled": True,
     "from": "good",
     "hex": "61",
+    "input": "x",
     "keys": "x",
     "layout": "tiled",
     "message": "x",
@@ -46,7 +48,11 @@ GOOD: dict[str, Any] = {
     "watchId": "w0",
 }
 # … and what some tools want besides.
-MORE: dict[str, dict[str, Any]] = {"resize-pane": {"width": 50}, "rename-session": {"newName": "good"}}
+MORE: dict[str, dict[str, Any]] = {
+    "resize-pane": {"width": 50},
+    "rename-session": {"newName": "good"},
+    "execute-command": {"timeoutSeconds": 0},
+}
 
 WRONG: dict[str, list[Any]] = {
     "string": [5, 1.5, True, ["x"], {"x": "y"}],

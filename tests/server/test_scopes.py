@@ -11,6 +11,7 @@ STARRED = set(
     """
     list-sessions create-session kill-session list-windows create-window list-panes split-pane kill-pane
     display-message capture-pane read-pane send-keys paste-text write-to-display pane-state
+    execute-command get-command-result screenshot-pane
     """.split()
 )
 PRIMITIVES = STARRED | set(
@@ -21,10 +22,10 @@ PRIMITIVES = STARRED | set(
     send-cancel send-eof send-escape send-enter send-tab send-backspace send-up send-down send-left send-right
     send-page-up send-page-down send-home send-end
     list-buffers show-buffer save-buffer load-buffer set-buffer append-buffer delete-buffer rename-buffer
-    search-buffer subsearch-buffer
+    search-buffer subsearch-buffer list-commands cancel-command record-pane
     """.split()
 )
-WORKFLOWS = {"start-and-watch", "watch-pane"}
+WORKFLOWS = {"start-and-watch", "watch-pane", "run-in-repl"}
 EVERYTHING = PRIMITIVES | WORKFLOWS | {"wait-for-pane-change", "notify-when", "get-watch", "cancel-watch"}
 SCOPES = {"agentic": STARRED | WORKFLOWS, "primitives": PRIMITIVES, "all": EVERYTHING}
 

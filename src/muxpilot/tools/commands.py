@@ -143,13 +143,20 @@ async def list_commands(
     ctx: Context, pane_id: Annotated[PaneId | None, "Only of this pane"] = None
 ) -> CommandList:
     """List the commands that were run, the oldest first."""
-    return CommandList(
-        [
-            CommandRow(
-                row.id, row.pane, row.text, row.status.value, row.exit_code, round(row.elapsed_s * 1000)
-            )
-            for row in ctx.shells.commands(pane_id)
-        ]
+    commands = ctx.shells.commands(pane_id)
+    if pane_id is not None and not commands:
+        await ctx.tmux.panes.get(pane_id)  # no command, or no such pane
+    return CommandList([_row(command) for command in commands])
+
+
+def _row(command: Command) -> CommandRow:
+    return CommandRow(
+        command_id=command.id,
+        pane_id=command.pane,
+        command=command.text,
+        status=command.status.value,
+        exit_code=command.exit_code,
+        elapsed_ms=round(command.elapsed_s * 1000),
     )
 
 
