@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from muxpilot import Program, Tmux
 from muxpilot.errors import NotFound, Refused
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import Pane, PaneId
+from muxpilot.watch.ends import ends_in
 from muxpilot.watch.outcome import WatchResult
 from muxpilot.watch.registry import Plan, Watches
 from muxpilot.watch.starting import running
@@ -38,6 +40,14 @@ async def alone(tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
     yield
 
 
+@pytest.fixture
+async def shells() -> AsyncIterator[Shells]:
+    """Closed however a test ends."""
+    shells = Shells(alone)
+    yield shells
+    await shells.close()
+
+
 def plan(tmux: Tmux, pane: PaneId, triggers: str) -> Plan:
     return Plan(tmux, pane, parse(triggers), LIMIT_S, described)
 
@@ -57,11 +67,12 @@ COMMANDS = ["true needle error: x", "sleep 0.3 # needle", f"true {'needle error:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(tmux: Tmux, shell: str) -> None:
+async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(
+    tmux: Tmux, shells: Shells, shell: str
+) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     made = await tmux.sessions.create("shell", width=80, program=Program(f"exec {SHELLS[shell]}"))
-    shells = Shells(alone)
     for command in COMMANDS:
         typed = command.replace("#", "; :") if shell == "zsh" else command  # it takes no comments here
         result = await started(shells, tmux, made.pane_id, typed)
@@ -71,13 +82,38 @@ async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(tm
     assert (result.event, result.output) == ("pattern:needle", "needle")
     result = await started(shells, tmux, made.pane_id, "sh -c 'exit 3'")
     assert result.detail.startswith("Process exited with code 3")
-    await shells.close()
 
 
 async def started(shells: Shells, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
     begin = running(command, shells, is_new=True)
     triggers = (readiness("needle"), *parse("error,exit"))
     return await Watches().run(Plan(tmux, pane, triggers, LIMIT_S, described, begin=begin))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
+    tmux: Tmux, shells: Shells, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"no {shell} here")
+    monkeypatch.setenv("SHELL", path)
+    made = await tmux.sessions.create("marked")
+    assert await shells.wait(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    told: list[tuple[str, int | None]] = []
+
+    async def tell(result: WatchResult, code: int | None) -> None:
+        told.append((result.event, code))
+
+    cases = [("cd /", "exit", 0), ("false", "exit", 1), ("echo E''ND", "pattern:END", None)]
+    for typed, event, code in [("", "idle:0.5", None), *cases]:
+        ends = await ends_in(tmux, made.pane_id, shells)
+        asked = plan(tmux, made.pane_id, "exit,pattern:END,idle:0.5")
+        watches = Watches()
+        watch = await watches.start(replace(asked, ends=ends, told=tell))
+        await tmux.input.type(made.pane_id, typed, enter=True)
+        await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+        assert told[-1] == (event, code), typed
 
 
 async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:

@@ -14,9 +14,10 @@ from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import WORKFLOW, Effect, Scope, tool
 from muxpilot.tools.state import PaneState
 from muxpilot.watch.changes import until_quiet
+from muxpilot.watch.ends import ends_in
 from muxpilot.watch.outcome import WatchResult
 from muxpilot.watch.registry import Plan
-from muxpilot.watch.starting import last_code, running
+from muxpilot.watch.starting import running
 from muxpilot.watch.telling import MODES, RARELY, Mode, unheard
 from muxpilot.watch.triggers import Trigger, parse, readiness
 
@@ -94,7 +95,7 @@ async def _watched(
         mode=mode,
         progress=ctx.caller.progress,
         told=ctx.caller.told,
-        last_code=await last_code(ctx.tmux, pane, ctx.shells),
+        ends=await ends_in(ctx.tmux, pane, ctx.shells),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.watch.ends import Ends
 from muxpilot.watch.outcome import Describe, WatchResult, outcome
 from muxpilot.watch.starting import Begin, from_now
 from muxpilot.watch.telling import RARELY, Mode, Progress, Teller, unheard
@@ -42,7 +43,7 @@ class Plan:
     mode: Mode = RARELY
     progress: Progress = unheard
     told: Told | None = None
-    last_code: Callable[[], int | None] = lambda: None  # of the command that ended last, where it is known
+    ends: Ends = field(default_factory=Ends)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +78,7 @@ class Watches:
                 triggers=plan.triggers,
                 timeout_s=plan.timeout_s,
                 teller=teller,
-                last_code=plan.last_code,
+                ends=plan.ends,
             )
             source = start.own or stream
             try:

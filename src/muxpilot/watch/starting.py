@@ -11,10 +11,9 @@ from contextlib import suppress
 
 from muxpilot.errors import MuxpilotError, Refused
 from muxpilot.shells.command import Command, Status
-from muxpilot.shells.layers import At
 from muxpilot.shells.registry import Shells
 from muxpilot.state import State
-from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
+from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.streams import Exit
 from muxpilot.watch.foreground import is_at_prompt, state_of
 from muxpilot.watch.watch import Start
@@ -58,20 +57,6 @@ def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
         return Start(0, own, leave, lambda: command.status is not Status.QUEUED)
 
     return begin
-
-
-async def last_code(tmux: Tmux, pane: PaneId, shells: Shells) -> Callable[[], int | None]:
-    """How to ask for the exit code of the command that ended last: by the marks of a shell that has them."""
-    shell = shells.known(tmux, pane)
-    if shell is None and tmux.streams.is_ours(pane):  # read anyway, from its first byte
-        with suppress(MuxpilotError):  # it has ended: then there is no shell in it
-            shell = await shells.pane(tmux, pane)
-
-    def code() -> int | None:
-        layer = shell.layers.top if shell is not None else None
-        return layer.status if layer is not None and layer.at in (At.PROMPT, At.FINISHED) else None
-
-    return code
 
 
 async def _follow(command: Command, own: PaneStream) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream
 from muxpilot.tmux.streams import Event
+from muxpilot.watch.ends import Ends
 from muxpilot.watch.foreground import PAUSES_S, Foreground, is_at_prompt
 from muxpilot.watch.ready import NAMES as READY
 from muxpilot.watch.ready import ready
@@ -61,7 +62,7 @@ class Watch:
         triggers: Sequence[Trigger],
         timeout_s: float,
         teller: Teller | None = None,
-        last_code: Callable[[], int | None] = lambda: None,
+        ends: Ends | None = None,
     ) -> None:
         self.began = asyncio.get_running_loop().time()
         self.last_change: float | None = None
@@ -72,7 +73,7 @@ class Watch:
         self._triggers = triggers
         self._timeout_s = timeout_s
         self._teller = teller or Teller()
-        self._last_code = last_code
+        self._ends = ends or Ends()
         self._names = frozenset(trigger.name for trigger in triggers)
         self._sieve = Sieve(triggers, start.typed, before=start.before)
         self._front = Foreground(pane)
@@ -162,6 +163,10 @@ class Watch:
             self._looks, self._look_due = 0, min(now + PAUSES_S[0], self._looked + PAUSES_S[-1])
         self._teller.note(sifted.lines)
         self._hits |= sifted.hits
+        code = self._ends.feed(data) if "exit" in self._names and not sifted.hits else None
+        if code is not None:
+            self._exit_code = code
+            self._hit("exit", _ending(code, "the shell is back at its prompt"))
 
     def _end(self, event: End, now: float) -> None:
         self.ended = event
@@ -197,8 +202,9 @@ class Watch:
         state = await self._front.look() if self._start.has_begun() else None
         if state is None:
             return
-        if self._start.own is None and self._front.has_command_ended():
-            self._exit_code = self._last_code()
+        is_told = self._start.own is not None or self._ends.tells_all
+        if not is_told and self._front.has_command_ended():
+            self._exit_code = self._ends.last()
             self._hit("exit", _ending(self._exit_code, "the shell is back at its prompt"))
         if is_at_prompt(state):
             self._hit("shell", f"{state.foreground_cmd} is at its prompt")
