@@ -46,9 +46,9 @@ PROMPTS = {
             "Debug this service with the tmux tools.\n"
             "Command: {command}\nSymptom: {symptom}\n\n"
             "1. create-session with a name for it, so that a person can attach and look on.\n"
-            "2. Start the command in its pane and wait until it is ready or fails.\n"
-            "3. Provoke the symptom from a second pane (split-pane); read only what is new with read-pane "
-            "and its cursor.\n"
+            "2. start-and-watch the command in its pane until it is ready or fails.\n"
+            "3. Provoke the symptom from a second pane (split-pane, execute-command); read only what is new "
+            "with read-pane and its cursor.\n"
             "4. Tell the cause with the lines that prove it, then the smallest change that mends it.\n"
             "Leave the session open, and say how to attach to it.",
         ),
@@ -57,9 +57,9 @@ PROMPTS = {
             "Run a command to its end and report its result, its exit code and what matters of its output.",
             (PromptArgument("command", "the command to run", is_required=True),),
             "Run this command in a tmux pane and report on it: {command}\n\n"
-            "Use a session of your own (create-session). If the command waits for input, say what it asks "
-            "for instead of guessing. Report the exit code, how long it took, and the lines that matter, "
-            "quoted exactly.",
+            "Use a session of your own (create-session) and execute-command. If it waits for input, say what "
+            "it asks for instead of guessing. Report the exit code, how long it took, and the lines that "
+            "matter, quoted exactly.",
         ),
         Prompt(
             "drive-tui",

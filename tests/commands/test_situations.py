@@ -199,6 +199,28 @@ async def test_a_persons_shell_is_joined_without_a_trace(desk: Desk, shell: str)
         assert "echo hello" in history
 
 
+ROWS_OF_PROMPT = {
+    "bash": ("bash --norc", "PS1='\\nfirst row\\nsecond \\$ '"),
+    "zsh": ("zsh -f", "PS1=$'\\nfirst row\\nsecond %# '"),
+    "fish": ("fish --no-config", "function fish_prompt; printf '\\nfirst row\\nsecond # '; end"),
+}
+
+
+@pytest.mark.parametrize("shell", ROWS_OF_PROMPT)
+async def test_a_prompt_of_several_rows_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
+    desk.program(shell)
+    command, prompt = ROWS_OF_PROMPT[shell]
+    pane = await desk.persons(*shlex.split(command), shows="#")
+    desk.type(pane, f"{prompt}; sh -c 'exit 3'", "Enter")
+    await desk.shows(pane, "\nfirst row\nsecond #")
+    before = desk.screen(pane).rstrip()
+    answer = await desk.run(pane, "echo $status" if shell == "fish" else "echo $?")
+    assert answer["output"] == ("0\n" if shell == "fish" else "3\n")
+    await desk.shows(pane, f"{answer['output']}\nfirst row\nsecond #")
+    assert desk.screen(pane).startswith(f"{before} echo $")
+    assert desk.screen(pane).count("first row") == before.count("first row") + 1
+
+
 async def test_su_to_another_user_is_a_shell_like_any_other(desk: Desk) -> None:
     if _is_user():
         pytest.skip("only root may become somebody else without a password")

@@ -10,7 +10,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, HalfLine, Layer
 from muxpilot.shells.loader import Loader
 from muxpilot.shells.prompts import looks_like_a_shell, typed_after
-from muxpilot.state import State
+from muxpilot.state import State, is_in_front
 
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
@@ -21,6 +21,7 @@ _QUIET_S = 0.15
 _STARTING_S = 0.7
 _REMOTE_QUIET_S = 0.4
 _SETTLED_S, _SETTLING = 0.1, 20
+_SOMEBODYS = "A program that somebody started is running."
 
 
 class Gate:
@@ -54,30 +55,32 @@ class Gate:
         return await self._typed_at(layer)
 
     async def _typed_at(self, layer: Layer) -> str | None:
+        """What a person does at this prompt, or has typed there."""
         stream = self._shell.stream
         assert stream is not None
+        if is_in_front(layer.pid, self._shell.row.pid) is False:
+            return _SOMEBODYS
         if not layer.shell.tells_start:
             await self._settled()
-        since = stream.read(layer.prompt_offset, stream.end)
         if layer.half_line is not None and layer.half_line.seen == stream.end:
             return layer.half_line.words
+        since = stream.read(layer.prompt_offset, stream.end)
+        if b"\n" in since and not layer.shell.tells_start and not await self._is_back():
+            return _SOMEBODYS
         prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
         typed = typed_after(prompt, since) if since else ""
-        if not typed and layer.half_line is None:
-            return None
-        words = f"Somebody has typed at the prompt: {typed[-80:]!r}."
-        if layer.shell.has_key:
-            if await self._shell.typed_line(layer) == 0:
-                layer.half_line = None
-                return None
+        is_empty = not typed
+        if layer.shell.has_key and (typed or layer.half_line is not None):
+            is_empty = await self._shell.typed_line(layer) == 0
             await self._shell.quiet()  # the key has drawn the line again
-        elif not typed:
-            layer.half_line = None
-            return None
-        elif not await self._is_in_front(layer):
-            words = "A program that somebody started is running."
-        layer.half_line = HalfLine(stream.end, words)
-        return words
+        words = f"Somebody has typed at the prompt: {typed[-80:]!r}."
+        layer.half_line = None if is_empty else HalfLine(stream.end, words)
+        return None if is_empty else words
+
+    async def _is_back(self) -> bool:
+        """Where no mark tells a start, a line end behind the prompt means that something was begun."""
+        quiet = self._shell.silence_s() >= _QUIET_S
+        return quiet and (await self._shell.state()).waiting_for == "shell"
 
     async def _settled(self) -> None:
         """Some set the terminal up only after they have shown the prompt, and would echo the line again."""
@@ -87,10 +90,6 @@ class Gate:
                 return
             await asyncio.sleep(_SETTLED_S / _SETTLING)
             tries += 1
-
-    async def _is_in_front(self, layer: Layer) -> bool:
-        state = await self._shell.state()
-        return state.foreground_pid == layer.pid or state.waiting_for == "shell"
 
     async def _give_up_the_unfinished(self, layer: Layer) -> str | None:
         """A command of ours that the shell waits for the rest of has done nothing yet: the next one goes."""

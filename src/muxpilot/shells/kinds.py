@@ -26,13 +26,25 @@ class Shell:
     has_key: bool = False
     special: str = ""  # characters that mean something only to an interactive shell: the key takes it away
     source: str = "."
-    typed_script: str = ""  # what follows the script where it is typed
+    typed_script: str = ""  # what comes before the script where it is typed
+    loads: str = ""  # what the script is begun with, where it only defines
+    keeps_status: str = "__muxpilot_status=$?\n"
+    gives_status: str = 'eval "unset __muxpilot_status; (exit $__muxpilot_status)"\n'
 
 
 SHELLS: Mapping[str, Shell] = {
     shell.name: shell
     for shell in (
-        Shell("bash", "bash.sh", tells_start=True, pastes=True, pastes_tabs=True, has_key=True, special="!"),
+        Shell(
+            "bash",
+            "bash.sh",
+            tells_start=True,
+            pastes=True,
+            pastes_tabs=True,
+            has_key=True,
+            special="!",
+            typed_script="bash-typed.sh",
+        ),
         Shell("oldbash", "bash.sh"),
         Shell(
             "zsh",
@@ -43,8 +55,19 @@ SHELLS: Mapping[str, Shell] = {
             has_key=True,
             special="!#^",
             typed_script="zsh-typed.zsh",
+            loads="__muxpilot_load\n",
         ),
-        Shell("fish", "fish.fish", tells_start=True, pastes=True, has_key=True, source="source"),
+        Shell(
+            "fish",
+            "fish.fish",
+            tells_start=True,
+            pastes=True,
+            has_key=True,
+            source="source",
+            typed_script="fish-typed.fish",
+            keeps_status="",
+            gives_status="",
+        ),
         Shell("sh", "sh.sh"),
         Shell("mksh", "mksh.sh"),
     )
@@ -83,12 +106,20 @@ def exit_code(status: int) -> int:
     return status - _KSH_SIGNAL + 128 if status > _KSH_SIGNAL else status
 
 
-def script(shell: Shell, nonce: str, *, is_typed: bool, file: str = "@FILE@") -> str:
-    """The integration, ready to be loaded; `file` is what a typed line names."""
-    text = _script(shell.script)
-    if is_typed and shell.typed_script:
-        text += _script(shell.typed_script)
-    return text.replace("@NONCE@", nonce).replace("@FILE@", file).replace("@SHELL@", shell.name)
+def start_script(shell: Shell, nonce: str) -> str:
+    """The integration for a shell that starts with it."""
+    return _filled(shell, _script(shell.script), nonce)
+
+
+def typed_script(shell: Shell, nonce: str, *, line_holds: str, wipe: str) -> str:
+    """The integration for a shell that stands at its prompt; a line that holds this text has loaded it."""
+    before = _script(shell.typed_script) if shell.typed_script else ""
+    text = shell.keeps_status + wipe + before + _script(shell.script) + shell.loads + shell.gives_status
+    return _filled(shell, text, nonce).replace("@FILE@", line_holds)
+
+
+def _filled(shell: Shell, text: str, nonce: str) -> str:
+    return text.replace("@NONCE@", nonce).replace("@SHELL@", shell.name)
 
 
 def one_line(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused
-from muxpilot.shells.kinds import Shell, one_line, script, shell_of, shell_of_versions
+from muxpilot.shells.kinds import Shell, one_line, shell_of, shell_of_versions, typed_script
 from muxpilot.shells.layers import At
 from muxpilot.shells.prompts import looks_like_a_shell
 from muxpilot.state import State
@@ -71,9 +71,9 @@ class Loader:
     async def _by_file(self, kind: Shell) -> None:
         file = self._shell.tmux.connection.scratch.file("i")
         line = f" {kind.source} {file}"
-        text = script(kind, self._nonce, is_typed=True, file=str(file))
+        wipe = await self._wiping(line)
         with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
-            target.write(await self._wiping(line) + text)
+            target.write(typed_script(kind, self._nonce, line_holds=str(file), wipe=wipe))
         try:
             await self._type(line)
             await self._loaded()
@@ -91,8 +91,9 @@ class Loader:
             versions = self._versions(token)
             if versions is None:
                 raise Refused("What stands in the pane did not answer as a shell does.", _INSTEAD)
-            text = script(shell_of_versions(versions), self._nonce, is_typed=True, file=token)
-            await self._type(one_line(wipe + text))
+            kind = shell_of_versions(versions)
+            text = typed_script(kind, self._nonce, line_holds=token, wipe=wipe)
+            await self._type(one_line(text))
             await self._loaded()
         finally:
             self._shell.scanner.nonces.discard(token)

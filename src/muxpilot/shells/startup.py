@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from muxpilot.shells.kinds import SHELLS, script
+from muxpilot.shells.kinds import SHELLS, start_script
 
 _BASH = """\
 muxpilot_folder=${ENV%/*}
@@ -64,7 +64,7 @@ class ShellStart:
 
 
 def _files(nonce: str) -> Mapping[str, str]:
-    marks = {name: script(SHELLS[name], nonce, is_typed=False) for name in SHELLS}
+    marks = {name: start_script(SHELLS[name], nonce) for name in SHELLS}
     ksh = _POSIX.replace("RC", ".kshrc") + marks["sh"]
     return {
         "bash": _BASH + marks["bash"],

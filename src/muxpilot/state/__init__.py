@@ -10,7 +10,7 @@ from muxpilot.state.group import detached, members, programs
 from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
 from muxpilot.state.tty import mode_of
 
-__all__ = ["State", "look"]
+__all__ = ["State", "is_in_front", "look"]
 
 # They give what they start a terminal of its own, poll ours in raw mode meanwhile, and pass everything on.
 _RELAYS = frozenset("script scriptlive sudo su doas runuser apt apt-get unbuffer expect setpriv".split())
@@ -26,6 +26,14 @@ def look(pid: int, tty: str, *, kernel: Kernel = _KERNEL) -> State:
 
         return darwin.look(pid, tty)
     return _look(kernel, pid, tty, _DEEPEST)
+
+
+def is_in_front(pid: int, pane_pid: int, *, kernel: Kernel = _KERNEL) -> bool | None:
+    """Whether a process has the pane's terminal to itself; None if the system does not tell. Very quick."""
+    root, process = asked(kernel, pane_pid), asked(kernel, pid)
+    if root is None or process is None or process.tty != root.tty:
+        return None
+    return root.front == process.group
 
 
 def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:

@@ -68,7 +68,7 @@ async def send_keys(
 ) -> KeysSent:
     """Type into a pane: text, or keys by name.
 
-    For many lines, use paste-text."""
+    To run a command, use execute-command; for many lines, paste-text."""
     send = ctx.tmux.input.type if literal else ctx.tmux.input.press
     asked = time.monotonic()
     async with ctx.exclusive(ctx.tmux, pane_id):

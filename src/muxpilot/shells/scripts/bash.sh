@@ -1,5 +1,4 @@
 # Marks around bash's prompts and commands. @NONCE@ makes them ours.
-__muxpilot_status=$?
 __muxpilot_c=$'\e]133;C;@NONCE@\a'
 __muxpilot_b=$'\\[\e]133;B;@NONCE@\a\\]'
 __muxpilot_p=$'\\[\e]133;P;@NONCE@\a\\]'
@@ -48,12 +47,5 @@ if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
 else
     printf '\e]133;I;oldbash.%s;@NONCE@\a' $$
 fi
-# The line that loaded this was no command of the person's.
-__muxpilot_x=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
-if [[ $__muxpilot_x == *@FILE@* ]]; then
-    __muxpilot_x=${__muxpilot_x#"${__muxpilot_x%%[0-9]*}"}
-    builtin history -d "${__muxpilot_x%%[!0-9]*}"
-fi
 __muxpilot_after
 unset __muxpilot_x
-eval "unset __muxpilot_status; return $__muxpilot_status" 2>/dev/null

@@ -1,3 +1,8 @@
+# A prompt of several rows is drawn whole again: take the rows above the last away, too.
+() {
+    local rows=${(%%)PS1}
+    repeat ${#rows//[^$'\n']/} print -n '\e[A\e[2K'
+}
 # The line that loaded this was no command of the person's: take it out of what zsh remembers.
 if [[ $history[$HISTCMD] == *@FILE@* ]]; then
     () {
@@ -15,4 +20,3 @@ if [[ $history[$HISTCMD] == *@FILE@* ]]; then
         command rm -f -- $file
     }
 fi
-__muxpilot_load
