@@ -179,6 +179,26 @@ EVASIONS = (
     "until false; do rm x; done",
     "(((rm x)))",
     "echo <<<$(rm x)",
+    # Found by comparing with bash itself.
+    "command >o rm x",
+    "command 2>&1 rm x",
+    "env >o A=1 rm x",
+    "ls\n\\rm x",
+    "x=1\n\\rm x",
+    "=\n\\rm x",
+    "E\n\\\nrm x",
+    "a[0]=$\nrm x",
+    "a=$\nrm x",
+    "a[0]=$x\\x={ rm x",
+    "env +=x rm x",
+    "sh -c - rm",
+    "sh -c -- 'rm x'",
+    "time A=1 rm x",
+    "time time A=1 bash -c 'rm x'",
+    "! ! rm x",
+    "eval -- rm x",
+    "eval <<<set -- rm x",
+    "coproc >o rm x",
 )
 
 HONEST = (
@@ -314,6 +334,8 @@ def test_an_honest_command_passes_a_denylist(text: str) -> None:
         "x=1; echo $x",
         "[ -f x ] && cat x",
         "f() { ls; }; ls",
+        "ls > out.txt",
+        "make >out 2>&1 -j4",
     ],
 )
 def test_what_is_allowed_passes_an_allowlist(text: str) -> None:

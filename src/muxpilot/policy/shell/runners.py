@@ -34,7 +34,8 @@ RUNNERS: dict[str, Runner] = {
     "env": _runner("-u --unset -C --chdir", is_plain=True, takes_assignments=True),
     "nohup": _runner(is_plain=True),
     "setsid": _runner(is_plain=True),
-    "time": _runner("-f --format -o --output", is_plain=True),
+    "time": _runner("-f --format -o --output", is_plain=True, takes_assignments=True),
+    "!": _runner(is_plain=True, takes_assignments=True),
     "nice": _runner("-n --adjustment", is_plain=True),
     "ionice": _runner("-c -n -p --class --classdata", is_plain=True),
     "stdbuf": _runner("-i -o -e --input --output --error", is_plain=True),
@@ -43,15 +44,15 @@ RUNNERS: dict[str, Runner] = {
     "command": _runner(is_plain=True),
     "builtin": _runner(is_plain=True),
     "exec": _runner("-a", is_plain=True),
-    "coproc": _runner(is_plain=True),
-    "noglob": _runner(is_plain=True),
-    "nocorrect": _runner(is_plain=True),
-    "-": _runner(is_plain=True),
-    "and": _runner(is_plain=True),
-    "or": _runner(is_plain=True),
-    "not": _runner(is_plain=True),
-    "begin": _runner(is_plain=True),
-    "repeat": _runner(before=1, is_plain=True),
+    "coproc": _runner(is_plain=True, takes_assignments=True),
+    "noglob": _runner(is_plain=True, takes_assignments=True),
+    "nocorrect": _runner(is_plain=True, takes_assignments=True),
+    "-": _runner(is_plain=True, takes_assignments=True),
+    "and": _runner(is_plain=True, takes_assignments=True),
+    "or": _runner(is_plain=True, takes_assignments=True),
+    "not": _runner(is_plain=True, takes_assignments=True),
+    "begin": _runner(is_plain=True, takes_assignments=True),
+    "repeat": _runner(before=1, is_plain=True, takes_assignments=True),
     "unbuffer": _runner(is_plain=True),
     "caffeinate": _runner("-t -w", is_plain=True),
     "sudo": _runner(
@@ -102,7 +103,6 @@ INTERPRETERS = frozenset(
 )
 
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 
 # Variables whose value is run, or that change which program a name means.
 _RUN_BY_SOMEBODY = re.compile(
@@ -113,10 +113,6 @@ _CHANGES_WHAT_RUNS = re.compile(
     r"PATH|LD_\w+|DYLD_\w+|PYTHON\w+|PERL\w+|RUBY\w+|NODE_\w+|IFS|CDPATH|FPATH|ZDOTDIR|SHELL|GIT_\w+|"
     r"BASH_FUNC_.*|GCONV_PATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS"
 )
-
-
-def is_assignment(text: str) -> bool:
-    return _ASSIGNMENT.match(text) is not None
 
 
 def is_run_by_somebody(name: str) -> bool:
@@ -138,7 +134,7 @@ def inner_of(runner: Runner, words: Sequence[Word]) -> tuple[list[Word], list[Wo
             break
         if text.startswith("-") and len(text) > 1 and (left == runner.before or runner.is_text):
             at += 2 if text in runner.valued else 1
-        elif runner.takes_assignments and is_assignment(text):
+        elif runner.takes_assignments and "=" in text:
             assignments.append(words[at])
             at += 1
         elif left:

@@ -7,16 +7,25 @@ cannot be known before the shell runs it is a problem, and a text with a problem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from muxpilot.policy.shell import loose, runners
+from muxpilot.policy.shell.tree import (
+    fed,
+    is_misread,
+    parsed,
+    redirects,
+    redirects_of,
+    source_of,
+    walk,
+    words_of,
+)
 from muxpilot.policy.shell.words import Word, unquoted
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Node
 
 # The grammar's time may grow with the square of these: together they keep it to about a tenth of a second.
 _LONGEST = 20_000
@@ -29,7 +38,6 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 # What an interactive shell replaces by a line of its history.
 _HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
 _PROMPT_EXPANSION = re.compile(r"@P\s*\}$")
-_HARMLESS_REDIRECT = re.compile(r"\d*(?:[<>]&[\d-]+-?|(?:&>>?|>>?|>\||>&)\s*/dev/null|<\s*/dev/null)")
 _NOT_A_FILE = re.compile(r"-|/dev/(?:stdin|fd/.*)|/proc/.*")
 
 
@@ -76,21 +84,6 @@ def read(text: str) -> Reading:
     return Reading(tuple(reader.statements), problem, reader.is_shell)
 
 
-@cache
-def _language() -> Language:
-    from tree_sitter import Language  # loaded when a filter is first used
-    from tree_sitter_bash import language
-
-    return Language(language())
-
-
-def _parsed(text: str) -> Node:
-    """By a parser of its own: one is not for several threads."""
-    from tree_sitter import Parser
-
-    return Parser(_language()).parse(text.encode()).root_node
-
-
 class _Reader:
     def __init__(self, depth: int = 0, *, is_fed: bool = False) -> None:
         self.statements: list[Statement] = []
@@ -100,19 +93,21 @@ class _Reader:
         self._is_fed = is_fed
 
     def text(self, text: str) -> None:
-        root = _parsed(text)
+        root = parsed(text)
         if root.has_error:
             self.is_shell = False
             self.problems.append("it is not shell that can be read")
-        for node in _walk(root):
+        for node in walk(root):
+            if is_misread(node):
+                self.problems.append("it is not shell that can be read")
             visit = _VISITS.get(node.type)
             if visit is not None:
                 visit(self, node)
 
     def command(self, node: Node) -> None:
-        words = [unquoted(source) for source in _words(node)]
+        words = [unquoted(source) for source in words_of(node)]
         if words:
-            self.simple(words, node, redirects=_redirects(node))
+            self.simple(words, node, redirects=redirects(node))
 
     def simple(self, words: Sequence[Word], node: Node, *, redirects: Sequence[str] = ()) -> None:
         name = words[0].text.rpartition("/")[2].lstrip("=")
@@ -156,7 +151,7 @@ class _Reader:
             has_text = has_text or option == "--command" or (option[:2] != "--" and "c" in option)
             is_valued = option in ("--rcfile", "--init-file") or (option[:2] != "--" and option[-1] in "oO")
             at += 2 if is_valued else 1
-        at += at < len(words) and words[at].text == "--"
+        at += at < len(words) and words[at].text in (("-", "--") if has_text else ("--",))
         script = words[at] if at < len(words) else None
         if has_text and script is None:
             self.problems.append("what the inner shell runs is not there")
@@ -170,11 +165,11 @@ class _Reader:
 
     def _read_by_shell(self, node: Node) -> None:
         """A shell that reads its statements from somewhere."""
-        fed = list(_fed(node))
-        if (fed and fed[0] is None) or (not fed and self._is_fed):
+        given = next(fed(node), Word("", "") if not self._is_fed else None)
+        if given is None:
             self.problems.append("a shell would run what another program, or a file, gives it")
-        elif fed and fed[0] is not None:
-            self._nested(fed[0])
+        elif given.text:
+            self._nested(given)
 
     def _nested(self, word: Word) -> None:
         if not word.is_fixed:
@@ -199,7 +194,7 @@ class _Reader:
                 return
 
     def assignment(self, node: Node) -> None:
-        word = unquoted(_source(node))
+        word = unquoted(source_of(node))
         self._assigned(word.text, is_fixed=word.is_fixed)
 
     def _assigned(self, text: str, *, is_fixed: bool) -> None:
@@ -214,23 +209,24 @@ class _Reader:
             self._nested(Word(text, f": {value}"))
 
     def declaration(self, node: Node) -> None:
-        words = [unquoted(_source(child)).text for child in node.children]
-        self.statements.append(Statement(" ".join(words), _source(node)))
+        words = [unquoted(source_of(child)).text for child in node.children]
+        self.statements.append(Statement(" ".join(words), source_of(node)))
 
     def redirection(self, node: Node) -> None:
         if node.child_by_field_name("body") is None:
-            text = " ".join(_redirects_of(node))
+            text = " ".join(redirects_of(node))
             if text:
-                self.statements.append(Statement(text, _source(node)))
+                self.statements.append(Statement(text, source_of(node)))
 
     def expansion(self, node: Node) -> None:
-        if _PROMPT_EXPANSION.search(_source(node)):
+        if _PROMPT_EXPANSION.search(source_of(node)):
             self.problems.append("it expands a variable as a prompt, which may run anything")
 
     def eval(self, words: Sequence[Word], node: Node) -> bool:
-        if len(words) > 1:
-            self._nested(_joined(words[1:]))
-        return len(words) > 1
+        inner = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
+        if inner:
+            self._nested(_joined(inner))
+        return bool(inner)
 
     def source(self, words: Sequence[Word], node: Node) -> bool:
         if len(words) > 1 and (not words[1].is_fixed or _NOT_A_FILE.fullmatch(words[1].text)):
@@ -297,73 +293,6 @@ _SPECIAL = {
     "fc": _Reader.history,
     "hash": _Reader.hash,
 }
-
-
-def _walk(root: Node) -> Iterator[Node]:
-    """Without recursion: a text may be nested as deep as it is long."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
-
-
-def _source(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def _words(command: Node) -> list[str]:
-    """The grammar takes a line continuation for a blank; where no blank is, it joins two words."""
-    words: list[str] = []
-    end = -1
-    for at, child in enumerate(command.children):
-        if command.field_name_for_child(at) not in ("name", "argument"):
-            continue
-        gap = (command.text or b"")[end - command.start_byte : child.start_byte - command.start_byte]
-        if words and not gap.replace(b"\\\n", b""):
-            words[-1] += _source(child)
-        else:
-            words.append(_source(child))
-        end = child.end_byte
-    return words
-
-
-def _redirects(command: Node) -> list[str]:
-    outer = command.parent
-    own = _redirects_of(command)
-    return own + (_redirects_of(outer) if outer is not None and outer.type == "redirected_statement" else [])
-
-
-def _redirects_of(node: Node) -> list[str]:
-    """Where it reads and writes; copies of descriptors and the null device are nothing to judge."""
-    sources = [_source(child) for child in node.children if child.type == "file_redirect"]
-    return [unquoted(source).text for source in sources if not _HARMLESS_REDIRECT.fullmatch(source)]
-
-
-def _fed(node: Node) -> Iterator[Word | None]:
-    """What stands on a command's input, nearest first; None for what only runs will tell."""
-    inner: Node | None = None
-    at: Node | None = node
-    while at is not None:
-        for child in at.children:
-            if child.type == "herestring_redirect":
-                yield unquoted(_source(child.children[-1]))
-            elif child.type == "heredoc_redirect" and child != inner:
-                yield _here_document(child)
-            elif child.type == "file_redirect" and _source(child).lstrip("0123456789").startswith("<"):
-                yield None
-        if at.type == "pipeline" and inner is not None and at.children[0] != inner:
-            yield None
-        if at.type in ("heredoc_redirect", "function_definition"):
-            yield None
-        inner, at = at, at.parent
-
-
-def _here_document(node: Node) -> Word:
-    start = next((_source(child) for child in node.children if child.type == "heredoc_start"), "")
-    body = next((_source(child) for child in node.children if child.type == "heredoc_body"), "")
-    is_fixed = any(quote in start for quote in "'\"\\") or not re.search(r"[$`]", body)
-    return Word(body, body, is_fixed)
 
 
 def _joined(words: Sequence[Word]) -> Word:
