@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from muxpilot.policy.judge import Judge
 from muxpilot.policy.model import load
 from muxpilot.resources import Resources
 from muxpilot.servers import Named, Servers
+from muxpilot.shells.pane import Exclusive
+from muxpilot.shells.registry import Shells
 from muxpilot.tmux import Tmux
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
@@ -44,9 +47,27 @@ def build(settings: Settings) -> App:
     also = WITH_CHANNEL if settings.channel else frozenset()
     paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
     dispatch = Dispatch(
-        TOOLS, settings.scope, servers, also=also, judge=judge, recorder=audit, buffer_paths=paths
+        TOOLS,
+        settings.scope,
+        servers,
+        also=also,
+        judge=judge,
+        recorder=audit,
+        buffer_paths=paths,
+        shells=lambda exclusive: _shells(settings, exclusive),
     )
     return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit)
+
+
+def _shells(settings: Settings, exclusive: Exclusive) -> Shells:
+    keep = settings.tracking
+    return Shells(
+        exclusive,
+        cap_bytes=keep.output_cap_bytes,
+        kept=keep.completed_max_entries or sys.maxsize,
+        kept_s=60.0 * keep.completed_retention_minutes,
+        hint=settings.shell_type if settings.shell_type != "auto" else None,
+    )
 
 
 def _audit(settings: Settings) -> Audit | None:

@@ -10,7 +10,7 @@ import functools
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,8 +20,9 @@ from muxpilot.heartbeat import heartbeat
 from muxpilot.reading.journals import Journals
 from muxpilot.record.recordings import Recordings
 from muxpilot.servers import Servers
+from muxpilot.shells.pane import Exclusive
 from muxpilot.shells.registry import Shells
-from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection import unsifted
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
@@ -116,23 +117,28 @@ class Dispatch:
         judge: Judge | None = None,
         recorder: Recorder | None = None,
         buffer_paths: tuple[str, ...] | None = None,
+        shells: Callable[[Exclusive], Shells] = Shells,
     ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools = {tool.exposed: tool for tool in tools}
         self._judge = judge or Everything()
         self._recorder = recorder or Everything()
-        self._in_scope = {tool.name: tool for tool in tools if scope in tool.scopes or tool.name in also}
-        self.offered = {name: tool for name, tool in self._in_scope.items() if not self._judge.closes(name)}
+        self._in_scope = {tool.exposed: tool for tool in tools if scope in tool.scopes or tool.name in also}
+        closes = self._judge.closes
+        self.offered = {name: tool for name, tool in self._in_scope.items() if tool.is_open(closes)}
         self._servers = servers
         self._buffer_paths = buffer_paths
         self._recordings = Recordings()
         self._journals = Journals()
         self.watches = Watches()
-        self.shells = Shells(self._exclusive)
+        self.shells = shells(self._exclusive)
         self._locks: _Locks = {}
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """An answer for everything that a caller can mend; only a name that is not offered is raised."""
-        return await self._recorded(Record(name, raw), self._in_scope.get(name), caller or Caller())
+        found = self._in_scope.get(name)
+        tool = found.chosen(raw) if found is not None else None
+        record = Record(tool.logged if tool is not None else name, raw)
+        return await self._recorded(record, tool, caller or Caller())
 
     async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
         """The same for a resource, whose tool need not be offered to anybody."""
@@ -140,7 +146,7 @@ class Dispatch:
 
     async def permit(self, name: str, raw: Mapping[str, Any]) -> None:
         """Raise what would deny a read, and do nothing."""
-        tool = self._tools[name]
+        tool = self._tools[name].chosen(raw)
         await self._allowed(tool, checked(tool.arguments, raw))
 
     def missed(self, uri: str) -> None:
@@ -174,17 +180,17 @@ class Dispatch:
             arguments = checked(tool.arguments, record.raw)
             deadline_s = tool.deadline(arguments)
             quiet = tool.tells_progress
-            with nullcontext() if quiet else heartbeat(tool.name, caller, deadline_s):
+            with nullcontext() if quiet else heartbeat(tool.exposed, caller, deadline_s):
                 async with asyncio.timeout(deadline_s):
                     return await self._run(record, tool, arguments, caller)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
             raise
         except TimeoutError:
-            error = NotAnswering(f"{tool.name} did not finish within {deadline_s:g} s.")
-            return _failed(record, error)
+            error = NotAnswering(f"{tool.exposed} did not finish within {deadline_s:g} s.")
+            return _failed(record, tool, error)
         except MuxpilotError as error:
-            return _failed(record, error)
+            return _failed(record, tool, error)
         except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
             record.outcome = "incident"
             return Answer(incident(record.name), error=record.outcome)
@@ -205,10 +211,10 @@ class Dispatch:
         return seen(answer, colors=bool(request.arguments.get("colors")))
 
     async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
-        tmux = self._servers.get(arguments.pop("socket"))
+        tmux = self._servers.get(arguments.pop("socket", None))
         self._judge.gate(tool, tmux)
         with unsifted():
-            aimed = await _aimed(tool, tmux, arguments)
+            aimed = await tool.aimed(tmux, arguments)
         await self._judge.judge(tool, tmux, aimed)
         return Request(tool, tmux, aimed)
 
@@ -231,24 +237,9 @@ class Dispatch:
                 self._locks[key] = (lock, users - 1)
 
 
-async def _aimed(tool: Tool, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Targets as ids, so that what is judged is what is acted on."""
-    resolve = {SessionId: tmux.targets.session, WindowId: tmux.targets.window, PaneId: tmux.targets.pane}
-    for argument in tool.arguments:
-        value = arguments.get(argument.name)
-        if argument.kind.target is None or value is None:
-            continue
-        find = resolve[argument.kind.target]
-        if isinstance(value, list):
-            arguments[argument.name] = [await find(item) for item in value]
-        else:
-            arguments[argument.name] = await find(value)
-    return arguments
-
-
-def _failed(record: Record, error: MuxpilotError) -> Answer:
+def _failed(record: Record, tool: Tool, error: MuxpilotError) -> Answer:
     record.outcome = error.code
-    return Answer(str(error), error=error.code)
+    return Answer(tool.told(error), error=error.code)
 
 
 def incident(where: str) -> str:

@@ -110,9 +110,11 @@ class Gate:
                 if layer.at is At.RUNNING and not looks_like_a_shell(line):
                     return "The shell itself reads a line."
                 shell.layers.forget(layer, "The shell was replaced by another, or tells no marks any more.")
-        elif not (self._is_remote_prompt(state, line) and shell.silence_s() >= _REMOTE_QUIET_S):
+        elif not (self._looks_ready(state, line) and shell.silence_s() >= _REMOTE_QUIET_S):
             return f"{state.foreground_cmd or 'Something'} is running in the pane."
         return await Loader(shell).load(state, line)
 
-    def _is_remote_prompt(self, state: State, line: str) -> bool:
-        return state.is_remote and not state.is_canonical and looks_like_a_shell(line)
+    def _looks_ready(self, state: State, line: str) -> bool:
+        """Where the system cannot tell: at a far end, or for somebody who says that a shell is there."""
+        is_unseen = state.is_remote or (self._shell.hint is not None and not state.is_known)
+        return is_unseen and not state.is_canonical and looks_like_a_shell(line)

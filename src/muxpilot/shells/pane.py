@@ -38,10 +38,14 @@ Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
 class PaneShell:
     """Everything that is known of a pane's shells; made when the first command asks for it."""
 
-    def __init__(self, tmux: Tmux, row: Pane, exclusive: Exclusive, nonce: str | None) -> None:
+    def __init__(
+        self, tmux: Tmux, row: Pane, exclusive: Exclusive, nonce: str | None, hint: str | None = None
+    ) -> None:
+        """`nonce` is what a shell of ours was started with, `hint` which shell it is where nothing tells."""
         self.tmux = tmux
         self.row = row
         self.exclusive = exclusive
+        self.hint = hint
         self.scanner = Scanner()
         self.layers = Layers(self.scanner, self._changed)
         self.life = Life(self)

@@ -31,11 +31,13 @@ class Shells:
         cap_bytes: int = OUTPUT_CAP_BYTES,
         kept: int = KEPT_COMMANDS,
         kept_s: float = KEPT_S,
+        hint: str | None = None,
     ) -> None:
         self._exclusive = exclusive
         self._cap_bytes = cap_bytes
         self._kept = kept
         self._kept_s = kept_s
+        self._hint = hint
         self._panes: dict[tuple[str, PaneId], PaneShell] = {}
         self._commands: dict[str, Command] = {}
         self._opening = asyncio.Lock()
@@ -64,7 +66,7 @@ class Shells:
             if known is not None and known.ended is None:
                 return known
             await self._close_the_ended()
-            shell = PaneShell(tmux, row, self._exclusive, tmux.startups.nonce_of(pane))
+            shell = PaneShell(tmux, row, self._exclusive, tmux.startups.nonce_of(pane), self._hint)
             await shell.open()
             self._panes[tmux.socket, pane] = shell
             return shell
