@@ -155,6 +155,8 @@ class Dialogue:
             text = _without_last_line(text) if turn.is_past_echo else ""
         elif verdict is Verdict.EXITED:
             text = self._without_shell(text)
+        else:
+            text = text.removesuffix("\n")
         if text or verdict is Verdict.PROMPT:
             self._add(text)
 

@@ -13,11 +13,13 @@ from muxpilot.state import State
 from muxpilot.state.proc import Kernel, asked
 
 # The state is asked for after so much silence, and then again and again.
-_LOOKS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
+_LOOKS_S = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
 _RARELY_S = 0.5
 # How long it must be silent: where the system tells that it waits, and where only its look tells.
-_PROMPT_S, _MORE_S, _EMPTY_S, _PASSWORD_S, _ASKS_S = 0.02, 0.05, 0.15, 0.15, 0.6
+_PROMPT_S, _MORE_S, _EMPTY_S, _PASSWORD_S, _ASKS_S = 0.03, 0.06, 0.15, 0.15, 0.6
 _BY_LOOK_S = 0.3
+# What it printed before it began to wait may still be on its way: it is seen to wait twice.
+_UNDERWAY_S = 0.018
 _GONE_S = 0.3
 _SIGNS = frozenset(">#$%")
 
@@ -42,6 +44,7 @@ class Verdicts:
         self._program = ready.state
         self._listener = listener
         self._deadline = deadline
+        self._waiting_since: tuple[float, float] | None = None  # and the output that was the last then
 
     async def of(self, turn: Turn) -> Verdict:
         """What came of a turn, at the deadline at the latest."""
@@ -51,13 +54,18 @@ class Verdicts:
             left_s = self._deadline - loop.time()
             if left_s <= 0:
                 return Verdict.TIMEOUT
-            silence_s = listener.silence_s
-            next_look_s = next((look_s for look_s in _LOOKS_S if look_s > silence_s), silence_s + _RARELY_S)
-            await listener.change(min(left_s, next_look_s - silence_s))
+            await listener.change(min(left_s, self._next_look_s(listener.silence_s)))
             if listener.ended is not None:
                 return Verdict.EXITED
             if listener.silence_s >= _LOOKS_S[0] and (verdict := await self._judged(turn)):
                 return verdict
+
+    def _next_look_s(self, silence_s: float) -> float:
+        if self._waiting_since is not None and self._waiting_since[1] == self._listener.last_output:
+            waited_s = asyncio.get_running_loop().time() - self._waiting_since[0]
+            if waited_s < _UNDERWAY_S:
+                return _UNDERWAY_S - waited_s + 0.001
+        return next((look_s for look_s in _LOOKS_S if look_s > silence_s), silence_s + _RARELY_S) - silence_s
 
     async def _judged(self, turn: Turn) -> Verdict | None:
         heard = self._listener.last_output
@@ -68,10 +76,19 @@ class Verdicts:
         self.state = state
         if self._is_gone():
             return Verdict.EXITED if state.waiting_for or silence_s >= _GONE_S else None
-        if state.is_known and state.waiting_for is None:
+        if not self._has_waited(state, heard):
             return None
         turn.settle()
         return self._by_look(turn, state, silence_s)
+
+    def _has_waited(self, state: State, heard: float) -> bool:
+        if state.is_known and state.waiting_for is None:
+            self._waiting_since = None
+            return False
+        now = asyncio.get_running_loop().time()
+        if self._waiting_since is None or self._waiting_since[1] != heard:
+            self._waiting_since = now, heard
+        return now - self._waiting_since[0] >= _UNDERWAY_S
 
     def _by_look(self, turn: Turn, state: State, silence_s: float) -> Verdict | None:
         least_s = 0.0 if state.is_known else _BY_LOOK_S

@@ -1,0 +1,93 @@
+"""Programs with a prompt, as this machine has them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+# A version manager's wrappers need the environment that tests do not have.
+_ENVIRONMENT = dict(os.environ)
+_PATH = _ENVIRONMENT.get("PATH")
+
+
+@cache
+def python(version: str) -> str:
+    """An interpreter of this version, itself and not a wrapper of it."""
+    beside = sorted(Path(sys.base_prefix).parent.glob(f"*/bin/python{version}"))
+    for found in (shutil.which(f"python{version}", path=_PATH), *map(str, beside)):
+        if found is not None and (itself := _itself(found)):
+            return itself
+    pytest.skip(f"there is no python{version} here")
+
+
+def _itself(interpreter: str) -> str | None:
+    argv = [interpreter, "-c", "import sys; print(sys.executable)"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True, env=_ENVIRONMENT)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+@cache
+def ipython() -> str:
+    for interpreter in (sys.executable, python(f"{sys.version_info.major}.{sys.version_info.minor}")):
+        done = subprocess.run([interpreter, "-c", "import IPython"], capture_output=True, check=False)
+        if done.returncode == 0:
+            return f"{interpreter} -m IPython"
+    pytest.skip("no Python here has IPython")
+
+
+def program(name: str) -> str:
+    """Where it is; without it the test is skipped."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"there is no {name} here")
+    return found
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The command line of a psql at a server of its own."""
+    psql = program("psql")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    initdb = shutil.which("initdb") or (str(found[-1]) if found else None)
+    if initdb is None:
+        pytest.skip("there is no PostgreSQL server here")
+    user = _owner()
+    data = folder / "pg"
+    data.mkdir()
+    if user is not None:
+        os.chmod(folder, 0o755)
+        os.chown(data, user, -1)
+
+    def run(*argv: str) -> None:
+        subprocess.run(argv, check=True, timeout=40, user=user, cwd="/", stdout=subprocess.DEVNULL)
+
+    control = str(Path(initdb).with_name("pg_ctl"))
+    run(initdb, "-D", f"{data}/d", "-A", "trust", "-N", "-U", "somebody")
+    options = f"-k {data} -c listen_addresses= -F"
+    run(control, "-D", f"{data}/d", "-o", options, "-l", f"{data}/log", "-w", "start")
+    try:
+        yield f"{psql} -X -h {data} -U somebody -d postgres"
+    finally:
+        run(control, "-D", f"{data}/d", "-m", "immediate", "stop")
+
+
+def _owner() -> int | None:
+    """PostgreSQL does not run as root."""
+    if os.getuid():
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_uid
+    except KeyError:
+        pytest.skip("root cannot run PostgreSQL, and there is no user for it")
