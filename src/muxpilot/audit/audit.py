@@ -68,7 +68,7 @@ class Audit:
     def _line(self, record: Record) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         answer = record.answer
-        line: dict[str, Any] = {"ts": now, "tool": record.name[:100]}
+        line: dict[str, Any] = {"ts": now, "tool": record.name[:100], **(answer.noted if answer else {})}
         if record.uri is not None:
             line["resource"] = redacted(record.uri)
         for name, value in _arguments(record).items():
@@ -76,6 +76,8 @@ class Audit:
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
+        if record.request is not None and record.uri is None and record.request.tool.name != record.name:
+            line["native"] = record.request.tool.name
         if record.outcome != "ok":
             line["error"] = record.outcome
         if answer is not None and answer.is_error:
@@ -90,7 +92,8 @@ class Audit:
         text = answer.text if answer.structured is None else answer.structured.get("text")
         if request.tool.group != "capture" or not isinstance(text, str):
             return {}
-        pane = request.arguments.get("pane_id") or request.arguments.get("name") or request.tool.name
+        known = {**request.arguments, **answer.noted}
+        pane = known.get("pane_id") or known.get("name") or request.tool.name
         return {"capture": self._captures.keep(str(pane), text)}
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import types
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -26,6 +27,8 @@ class Answer:
     structured: dict[str, Any] | None = None
     error: str | None = None
     png: bytes | None = None
+    # What the audit shall know besides the arguments.
+    noted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_error(self) -> bool:
@@ -63,7 +66,7 @@ def wire(value: Any) -> Any:
 
 @cache
 def _plan(answer: type) -> tuple[tuple[str, str, Any], ...]:
-    return tuple((field.name, camel(field.name), field.default) for field in fields(answer))
+    return tuple((row.name, camel(row.name), row.default) for row in fields(answer))
 
 
 def _text(value: str) -> str:
@@ -104,6 +107,6 @@ def _schema(annotation: Any) -> Schema:
 def _object(annotation: Any) -> Schema:
     hints = get_type_hints(annotation)
     schema: Schema = {"type": "object", "properties": {}}
-    for field in fields(annotation):
-        schema["properties"][camel(field.name)] = _schema(hints[field.name])
+    for row in fields(annotation):
+        schema["properties"][camel(row.name)] = _schema(hints[row.name])
     return schema

@@ -9,6 +9,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, get_type_hints
 
+from muxpilot.errors import MuxpilotError
+from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import output_schema
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, listed
 from muxpilot.toolkit.kinds import Schema, kind_of
@@ -45,6 +47,8 @@ class Scope(Enum):
     AGENTIC = "agentic"
     PRIMITIVES = "primitives"
     ALL = "all"
+    DEBUG = "debug"
+    CLASSIC = "classic"
 
 
 PRIMITIVE = frozenset({Scope.PRIMITIVES, Scope.ALL})
@@ -75,6 +79,40 @@ class Tool:
     tells_progress: bool = False  # by itself, so that nobody else does
     types: Types | None = None
 
+    @property
+    def exposed(self) -> str:
+        """Its name on the wire; `name` is the one that policy knows, here and in every dialect."""
+        return self.name
+
+    @property
+    def logged(self) -> str:
+        return self.name
+
+    def chosen(self, raw: Mapping[str, Any]) -> Tool:
+        """The tool that a call with these arguments is about."""
+        return self
+
+    def is_open(self, closes: Callable[[str], bool]) -> bool:
+        return not closes(self.name)
+
+    async def aimed(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Targets as ids, so that what is judged is what is acted on."""
+        resolve = {SessionId: tmux.targets.session, WindowId: tmux.targets.window, PaneId: tmux.targets.pane}
+        for argument in self.arguments:
+            value = arguments.get(argument.name)
+            if argument.kind.target is None or value is None:
+                continue
+            find = resolve[argument.kind.target]
+            if isinstance(value, list):
+                arguments[argument.name] = [await find(item) for item in value]
+            else:
+                arguments[argument.name] = await find(value)
+        return arguments
+
+    def told(self, error: MuxpilotError) -> str:
+        """What a caller is told of a failure."""
+        return str(error)
+
     def deadline(self, arguments: Mapping[str, Any]) -> float:
         """How long a call with these arguments may take."""
         return self.deadline_s(arguments) if callable(self.deadline_s) else self.deadline_s
@@ -95,7 +133,7 @@ class Tool:
     def listing(self) -> dict[str, Any]:
         """The tool as tools/list shows it."""
         row: dict[str, Any] = {
-            "name": self.name,
+            "name": self.exposed,
             "description": self.description,
             "inputSchema": listed(self.input_schema),
             "annotations": self.effect.hints,
