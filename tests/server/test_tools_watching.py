@@ -18,11 +18,11 @@ from tests.server.rig import Rig
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # A shell script that does each thing that is typed to it, and shows nothing of the typing.
-OBEDIENT = 'stty -echo; while read -r line; do eval "$line"; done'
+OBEDIENT = 'while read -r line; do eval "$line"; done'
 
 
 async def obedient(rig: Rig, pane: Shell) -> str:
-    made = await pane(f"printf 'error: old\\n'; {OBEDIENT}")
+    made = await pane(f"stty -echo; printf 'error: old\\n'; {OBEDIENT}")
     await rig.shows(made.pane, "error: old")
     return made.pane
 
@@ -205,6 +205,23 @@ async def test_the_end_of_the_panes_program_is_an_exit_with_its_code(
     assert (report["paneState"]["isAlive"], report["paneState"]["exitCode"]) == (False, 7)
 
 
+async def test_a_pane_that_is_dead_already_is_an_exit_at_once(call: Call, rig: Rig, name: str) -> None:
+    person = rig.session_of_a_person(name)
+    rig.raw("set-option", "-p", "-t", person.pane, "remain-on-exit", "on")
+    rig.raw("respawn-pane", "-k", "-t", person.pane, "exit 6")
+
+    async def is_dead() -> bool:
+        return rig.raw("display-message", "-p", "-t", person.pane, "#{pane_dead}") == "1"
+
+    await eventually(is_dead)
+    answer = await call("watch-pane", paneId=person.pane, triggers="pattern:x,exit")
+    assert answer["detail"] == "Process exited with code 6 (its program had ended already)"
+    assert (answer["paneState"]["isAlive"], answer["paneState"]["exitCode"]) == (False, 6)
+    answer = await call("wait-for-pane-change", paneId=person.pane, timeoutMs=100)
+    assert (answer["changed"], answer["timedOut"]) == (False, True)
+    rig.raw("kill-session", "-t", person.session)
+
+
 async def test_a_watch_ends_with_its_pane_also_if_exit_was_not_asked_for(
     call: Call, rig: Rig, pane: Shell
 ) -> None:
@@ -305,7 +322,7 @@ async def test_a_command_is_started_and_its_ready_line_awaited(call: Call, pane:
     assert answer["event"] == "pattern:Local:.*http|ready in"
     assert answer["detail"] == "Ready — matched: Local: http"
     assert answer["output"] == "starting\nLocal: http"
-    assert answer["paneState"]["foregroundCmd"] == "sleep"
+    assert answer["paneState"]["isAlive"] is True
 
 
 async def test_a_command_without_a_pane_gets_a_session_of_its_own(call: Call, rig: Rig) -> None:

@@ -70,6 +70,7 @@ def test_a_list_is_taken_item_by_item_so_that_a_regex_may_hold_anything() -> Non
         ("", "'triggers'"),
         (" , ", "'triggers'"),
         ([], "'triggers'"),
+        (["exit"] * 33, "'triggers' has 33"),
     ],
 )
 def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) -> None:

@@ -27,6 +27,7 @@ _LOOK_AGAIN_S = 0.02
 # Whoever reads the pane for its shells may be ahead of us by all that the pane's stream remembers.
 _MEMORY_BYTES = 4 << 20
 _FOR_EVER_S = 1e9
+_A_PROMPT = "$ "
 
 
 async def from_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
@@ -54,7 +55,15 @@ def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
             if command.status is Status.QUEUED:
                 await shells.cancel(command)
 
-        return Start(0, own, leave, lambda: command.status is not Status.QUEUED)
+        return Start(
+            0,
+            own,
+            leave,
+            has_begun=lambda: command.status is not Status.QUEUED,
+            # A shell that is still setting its terminal up echoes twice, with its prompt or without one.
+            typed=lambda: (text,),
+            before=_A_PROMPT,
+        )
 
     return begin
 

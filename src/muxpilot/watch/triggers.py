@@ -82,6 +82,7 @@ def _file(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
 
 
 _DAY_S = 86_400
+_MOST = 32
 TRIGGERS: dict[str, Reader] = {
     "exit": _plain,
     "shell": _plain,
@@ -108,6 +109,8 @@ def parse(given: str | Sequence[str], *, hosts: tuple[str, ...] = LOOPBACK_ONLY)
     words = _split(given) if isinstance(given, str) else list(given)
     if not words:
         raise BadInput(f"The argument {ARGUMENT!r} names nothing to wait for.", _known())
+    if len(words) > _MOST:
+        raise BadInput(f"The argument {ARGUMENT!r} has {len(words)} triggers.", f"Use at most {_MOST}.")
     return tuple(_read(word.strip(), hosts) for word in words)
 
 

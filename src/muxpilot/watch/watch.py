@@ -94,7 +94,11 @@ class Watch:
     async def run(self, stream: PaneStream) -> Fired:
         events = stream.follow(self._start.offset)
         probes = self._probes()
-        following: asyncio.Task[Event] | None = asyncio.ensure_future(anext(events))
+        following: asyncio.Task[Event] | None = None
+        if self._pane.is_dead:  # whoever follows it from now on is told nothing
+            self._end(End(self._seen, self._pane.exit_code, "its program had ended already"), self.began)
+        else:
+            following = asyncio.ensure_future(anext(events))
         try:
             while True:
                 await _first_of([*probes, following], self._due())
