@@ -197,5 +197,5 @@ def _whole_characters(data: bytes, *, at_end: bool) -> bytes:
     """Without the part of a character at a cut."""
     if at_end:
         return data.decode("utf-8", "ignore").encode()
-    start = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
+    start = next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), len(data[:4]))
     return data[start:]
