@@ -179,7 +179,9 @@ EVASIONS = (
     "until false; do rm x; done",
     "(((rm x)))",
     "echo <<<$(rm x)",
-    # Found by comparing with bash itself.
+    # Found by comparing with bash and zsh themselves.
+    "! while rm x | true",
+    "env =rm x",
     "command >o rm x",
     "command 2>&1 rm x",
     "env >o A=1 rm x",

@@ -134,7 +134,7 @@ def inner_of(runner: Runner, words: Sequence[Word]) -> tuple[list[Word], list[Wo
             break
         if text.startswith("-") and len(text) > 1 and (left == runner.before or runner.is_text):
             at += 2 if text in runner.valued else 1
-        elif runner.takes_assignments and "=" in text:
+        elif runner.takes_assignments and text.find("=") > 0:
             assignments.append(words[at])
             at += 1
         elif left:

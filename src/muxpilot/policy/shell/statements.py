@@ -38,6 +38,11 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 # What an interactive shell replaces by a line of its history.
 _HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
 _PROMPT_EXPANSION = re.compile(r"@P\s*\}$")
+_UNREADABLE = "it is not shell that can be read"
+# Never a program's name: the grammar lost its way before one of these.
+_RESERVED = frozenset(
+    "if then elif else fi while until for do done case esac select function { } [[ in".split()
+)
 _NOT_A_FILE = re.compile(r"-|/dev/(?:stdin|fd/.*)|/proc/.*")
 
 
@@ -96,10 +101,10 @@ class _Reader:
         root = parsed(text)
         if root.has_error:
             self.is_shell = False
-            self.problems.append("it is not shell that can be read")
+            self.problems.append(_UNREADABLE)
         for node in walk(root):
             if is_misread(node):
-                self.problems.append("it is not shell that can be read")
+                self.problems.append(_UNREADABLE)
             visit = _VISITS.get(node.type)
             if visit is not None:
                 visit(self, node)
@@ -113,6 +118,8 @@ class _Reader:
         name = words[0].text.rpartition("/")[2].lstrip("=")
         if not words[0].is_fixed and name != "[":
             self.problems.append(f"which program runs is known only to the shell: {words[0].source[:40]}")
+        if words[0].source in _RESERVED:
+            self.problems.append(_UNREADABLE)
         is_plain = self._runs_others(name, words, node)
         text = " ".join([*(word.text for word in words), *redirects])
         self.statements.append(Statement(text, " ".join(word.source for word in words), is_plain))
