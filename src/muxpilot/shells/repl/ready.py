@@ -7,14 +7,18 @@ import re
 from dataclasses import dataclass
 
 from muxpilot.errors import PaneDead, Refused
+from muxpilot.reading.render import text_lines
 from muxpilot.shells.repl.kinds import Prompt, Search, is_known, prompt_of, typed_behind
 from muxpilot.state import State, look
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 
-_PAUSE_S = 0.03
+_LOOKED_AT = 4096
+_PAUSE_S = 0.02
 # A shell may be about to start the program; a prompt may be about to be drawn.
 _SHELL_PATIENCE_S = 0.5
-_DRAWN_S, _BLANK_S = 0.1, 0.3
+_KNOWN_S, _DRAWN_S, _BLANK_S = 0.02, 0.1, 0.3
+# What tmux shows already may still be on its way to us.
+_BEHIND_S = 0.5
 # How a shell's prompt ends where only its look can tell.
 FAR_SHELL = re.compile(r"[$#%]\s*\Z")
 
@@ -50,7 +54,9 @@ async def readied(
                 raise _no_repl(pane, f"{state.foreground_cmd} stands at its prompt")
         elif state.waiting_for is not None or not state.is_known:
             line = await tmux.capture.cursor_line(pane)
-            if is_late or now() - changed >= _silence_s(line, state):
+            is_behind = tmux.streams.is_ours(pane) and not _shows(stream, line)
+            wanted_s = _BEHIND_S if is_behind else _silence_s(line, state)
+            if is_late or now() - changed >= wanted_s:
                 return _checked(
                     pane, Ready(row, state, line, prompt_of(line, state.foreground_cmd, search=search))
                 )
@@ -75,11 +81,17 @@ async def _in_front(tmux: Tmux, pane: PaneId) -> tuple[Pane, State]:
     return row, state
 
 
+def _shows(stream: PaneStream, line: str) -> bool:
+    """Whether the end of a stream that we have from its beginning is what stands on the screen."""
+    shown = [row for row in text_lines(stream.read(stream.end - _LOOKED_AT, stream.end)) if row.strip()]
+    return not line.strip() or bool(shown and line.strip() in shown[-1])
+
+
 def _silence_s(line: str, state: State) -> float:
     """How long nothing may have come until what stands there is the prompt."""
     if not line.strip() or not state.is_known:
         return _BLANK_S
-    return 0.0 if is_known(line, state.foreground_cmd) else _DRAWN_S
+    return _KNOWN_S if is_known(line, state.foreground_cmd) else _DRAWN_S
 
 
 def _checked(pane: PaneId, ready: Ready) -> Ready:
