@@ -196,6 +196,7 @@ class Dispatch:
             return Answer(incident(record.name), error=record.outcome)
 
     async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
+        names_server = arguments.get("socket") is not None
         record.request = request = await self._allowed(tool, arguments)
         tmux = request.tmux
         await self._recorder.look(record)
@@ -203,6 +204,7 @@ class Dispatch:
             *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
             recordings=self._recordings,
             buffer_paths=self._buffer_paths,
+            names_server=names_server,
             permit=functools.partial(self._permit, tool),
         )
         answer = shaped(await tool.run(context, **request.arguments))

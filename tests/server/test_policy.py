@@ -492,3 +492,46 @@ async def test_a_client_sees_the_policy(monkeypatch: pytest.MonkeyPatch) -> None
         uris = {str(row.uri) for row in (await rig.client.list_resources()).resources}
         assert f"tmux://pane/{made.pane}" in uris
         assert f"tmux://pane/{hidden.pane}" not in uris
+
+
+async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place: Place) -> None:
+    hidden = (
+        r"A\342\200\213B\342\200\256C\363\240\201\201D \033[31mred\033[0m "
+        r"\360\237\221\251\342\200\215\360\237\222\273"
+    )
+    title = r"\033]2;tit\342\200\213le\007"
+    async with under("") as it:
+        made = await it.call("create-session", command=f"printf '{title}{hidden} end\\n'; cat")
+        pane = made["paneId"]
+
+        async def shown() -> str:
+            text = str(await it.call("capture-pane", paneId=pane))
+            return text if "end" in text else ""
+
+        text = str(await eventually(shown))
+        assert text.startswith("ABCD red ")
+        assert "👩" in text
+        assert (await it.call("read-pane", paneId=pane))["text"].startswith("ABCD red ")
+        assert (await it.app.resources.read(f"tmux://pane/{pane}"))[1].startswith("ABCD red ")
+        assert not (await it.call("search-panes", query="nothing\u200b"))["matches"]
+        coloured = str(await it.call("capture-pane", paneId=pane, colors=True))
+        assert "\x1b[31mred" in coloured
+        assert "\u202e" not in coloured
+        titles = {row["id"]: row["title"] for row in (await it.call("list-panes"))["panes"]}
+        assert "\u200b" not in titles[pane]
+        await it.call("kill-session", sessionId=made["sessionId"])
+
+
+async def test_a_commands_result_is_told_only_for_the_server_that_it_ran_on(
+    under: Policy, place: Place
+) -> None:
+    async with under('[servers.here]\nsocket = "SOCKET"\n') as it:
+        made = await it.call("create-session", name="runs")
+        done = await it.call("execute-command", paneId=made["paneId"], command="echo told")
+        asked = {"commandId": done["commandId"]}
+        assert (await it.call("get-command-result", **asked))["output"].strip() == "told"
+        assert (await it.call("get-command-result", **asked, socket="here"))["status"] == "completed"
+        answer = await it.app.dispatch.call("get-command-result", {**asked, "socket": "/tmp/mx-other"})
+        assert answer.error == "refused"
+        assert "another tmux server" in answer.text
+        await it.call("kill-session", sessionId="runs")

@@ -50,5 +50,7 @@ class Context:
     recordings: Recordings = field(default_factory=Recordings)
     # The folders of security.allowed_buffer_paths; without any, buffer files live in a private one.
     buffer_paths: tuple[str, ...] | None = None
+    # Whether the call itself says which server it means.
+    names_server: bool = False
     # For a tool that acts on more servers or panes than its own arguments name: raises what denies one.
     permit: Permit = unjudged

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from muxpilot.errors import Refused
 from muxpilot.shells.command import Command
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
@@ -121,6 +122,16 @@ async def _typed_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, del
     return CommandResult.of(ctx.shells.untracked(ctx.tmux, pane, text), 0)
 
 
+def _command(ctx: Context, command_id: str) -> Command:
+    """A command belongs to the server that it was given to; a call that names another is refused."""
+    command = ctx.shells.command(command_id)
+    if ctx.names_server and command.socket != ctx.tmux.socket:
+        raise Refused(
+            f"Command {command_id!r} runs on another tmux server.", "Leave out socket, or give that server's."
+        )
+    return command
+
+
 def _result_deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + float(arguments["wait_ms"]) / 1000
 
@@ -133,7 +144,7 @@ async def get_command_result(
     max_output_bytes: Annotated[int, "Head and tail of more", Between(0, _MOST_OUTPUT)] = _MAX_OUTPUT,
 ) -> CommandResult:
     """Tell how a command is, or wait for it."""
-    command = ctx.shells.command(command_id)
+    command = _command(ctx, command_id)
     is_told = await ctx.shells.look_again(command, wait_ms / 1000)
     return CommandResult.of(command, max_output_bytes, timed_out=wait_ms > 0 and not is_told)
 
@@ -163,7 +174,7 @@ def _row(command: Command) -> CommandRow:
 @tool(Effect.TYPE, PRIMITIVE, "execute")
 async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
     """Interrupt a command with Ctrl-C, or take it out of the queue, and tell how it is then."""
-    command = ctx.shells.command(command_id)
+    command = _command(ctx, command_id)
     await ctx.shells.cancel(command)
     return CommandResult.of(command, _MAX_OUTPUT)
 
@@ -171,7 +182,7 @@ async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
 @tool(Effect.READ, INTERNAL, "track")
 async def command_result(ctx: Context, command_id: CommandId) -> CommandResult:
     """The same as get-command-result, with the whole output."""
-    return CommandResult.of(ctx.shells.command(command_id), None)
+    return CommandResult.of(_command(ctx, command_id), None)
 
 
 TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_result)
