@@ -118,15 +118,25 @@ class Desk:
             self.raw("send-keys", "-t", pane, *keys)
 
 
+@pytest.fixture(scope="module")
+def tmux_program() -> str | None:
+    """The tmux of a module's tests, if not the system's."""
+    return None
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def desk() -> AsyncIterator[Desk]:
+async def desk(tmux_program: str | None) -> AsyncIterator[Desk]:
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    (folder / "bin").mkdir()
+    if tmux_program is not None:
+        (folder / "bin" / "tmux").write_text(f'#!/bin/sh\nexec {tmux_program} "$@"\n')
+        (folder / "bin" / "tmux").chmod(0o755)
     home = folder / "home"
     home.mkdir()
     (home / "data").mkdir()
     socket = str(folder / "s")
     clean = {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "HOME": str(home),
         "SHELL": "/bin/bash",
         "TERM": "xterm-256color",
@@ -143,7 +153,7 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
     finally:
         await app.close()
+        end_server("tmux", socket)
         os.environ.clear()
         os.environ.update(before)
-        end_server("tmux", socket)
         shutil.rmtree(folder, ignore_errors=True)

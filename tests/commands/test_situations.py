@@ -296,6 +296,20 @@ async def test_prompts_that_are_built_anew_keep_their_marks(desk: Desk) -> None:
     assert "more> " in screen
 
 
+FORGETFUL = {
+    "bash": "PROMPT_COMMAND=(':')",
+    "zsh": "precmd_functions=()",
+}
+
+
+@pytest.mark.parametrize("shell", FORGETFUL)
+async def test_a_person_who_sets_the_hooks_anew_loses_no_exit_code(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+    await desk.run(pane, FORGETFUL[shell])
+    assert (await desk.run(pane, "sh -c 'exit 6'"))["exitCode"] == 6
+    assert (await desk.run(pane, "echo $?"))["output"].strip() == "6"
+
+
 async def test_the_persons_hooks_and_traps_still_work(desk: Desk) -> None:
     pane = await desk.ours()
     await desk.run(

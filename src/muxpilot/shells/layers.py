@@ -141,7 +141,7 @@ class Layers:
             self._scanner.nonces.discard(gone.nonce)
             if gone.command is None:
                 continue
-            if mark.kind == "D":
+            if mark.kind in "DQ":
                 gone.command.finish(exit_code(mark.number), "The shell ended with it.")
             else:
                 gone.command.lose("The shell that it ran in has ended.")
@@ -178,6 +178,11 @@ class Layers:
         if not layer.lines_left:
             self.finish(layer)
 
+    def finishes_late(self, layer: Layer, mark: Mark) -> None:
+        """Only where the hook that tells it is gone: a prompt may be drawn more than once."""
+        if layer.at is At.RUNNING:
+            self.finishes(layer, mark)
+
     def prompts(self, layer: Layer, mark: Mark) -> None:
         layer.prompt_offset = mark.end
         if layer.at is At.TYPED:
@@ -210,6 +215,7 @@ _ACTIONS: dict[str, Callable[[Layers, Layer, Mark], None]] = {
     "C": Layers.starts,
     "E": Layers.output_ends,
     "D": Layers.finishes,
+    "Q": Layers.finishes_late,
     "B": Layers.prompts,
     "P": Layers.continues,
     "L": Layers.tells_length,

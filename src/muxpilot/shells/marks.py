@@ -6,7 +6,8 @@ those with a nonce of ours count; all others are output like any other text.
     I  the integration is loaded (which shell, and its pid)    C  a command starts
     B  the prompt is ready for input                           E  its output has ended (zsh, before a `%`)
     P  a continuation prompt is                                D  it has finished, with its status
-    L  how much is typed at the prompt                         S  which shell answers to an unloaded line
+    L  how much is typed at the prompt                         Q  the same status, in the prompt itself
+    S  which shell answers to a line that asks for it
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from dataclasses import dataclass
 
 _INTRODUCER = b"\x1b]133;"
-_MARK = re.compile(rb"\x1b\]133;([IBPCEDLS])(?:;([^;\x07\x1b]{0,120}))?;([0-9a-f]{8,64})\x07")
+_MARK = re.compile(rb"\x1b\]133;([IBPCEDLQS])(?:;([^;\x07\x1b]{0,120}))?;([0-9a-f]{8,64})\x07")
 _LONGEST = 220
 
 

@@ -1,5 +1,7 @@
 # Marks around bash's prompts and commands. @NONCE@ makes them ours.
 __muxpilot_c=$'\e]133;C;@NONCE@\a'
+# The status stands in the prompt as well, for the day when somebody sets PROMPT_COMMAND anew.
+__muxpilot_d=$'\\[\e]133;Q;$?;@NONCE@\a\\]'
 __muxpilot_b=$'\\[\e]133;B;@NONCE@\a\\]'
 __muxpilot_p=$'\\[\e]133;P;@NONCE@\a\\]'
 # First of PROMPT_COMMAND: nothing has changed $? yet, and what follows still finds it.
@@ -12,7 +14,10 @@ __muxpilot_before() {
 # Last of PROMPT_COMMAND: whatever has built the prompt anew, the marks are in it.
 __muxpilot_after() {
     local s=$?
-    [[ $PS1 == *"$__muxpilot_b" ]] || PS1=${PS1//"$__muxpilot_b"/}$__muxpilot_b
+    if [[ $PS1 != "$__muxpilot_d"*"$__muxpilot_b" ]]; then
+        PS1=${PS1//"$__muxpilot_d"/}
+        PS1=$__muxpilot_d${PS1//"$__muxpilot_b"/}$__muxpilot_b
+    fi
     [[ ${PS2-} == "$__muxpilot_p"* ]] || PS2=$__muxpilot_p${PS2-}
     [[ ${PS0-} == "$__muxpilot_c"* ]] || PS0=$__muxpilot_c${PS0-}
     __muxpilot_hook

@@ -12,8 +12,10 @@ __muxpilot_before() {
 __muxpilot_after() {
     local s=$?
     emulate -L zsh
-    local b=$'%{\e]133;B;@NONCE@\a%}' p=$'%{\e]133;P;@NONCE@\a%}' e=$'%{\e]133;E;@NONCE@\a%}'
-    [[ $PS1 == *$b ]] || PS1=${PS1//$b/}$b
+    local d=$'%{\e]133;Q;%?;@NONCE@\a%}' b=$'%{\e]133;B;@NONCE@\a%}'
+    local p=$'%{\e]133;P;@NONCE@\a%}' e=$'%{\e]133;E;@NONCE@\a%}'
+    # The status stands in the prompt as well, for the day when somebody sets precmd_functions anew.
+    [[ $PS1 == $d*$b ]] || PS1=$d${${PS1//$d/}//$b/}$b
     [[ $PS2 == $p* ]] || PS2=$p${PS2//$p/}
     # zsh marks an unfinished line before any hook runs: what the command printed ends there.
     [[ $PROMPT_EOL_MARK == $e* ]] || PROMPT_EOL_MARK=$e${PROMPT_EOL_MARK-'%B%S%#%s%b'}
