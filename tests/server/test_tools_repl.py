@@ -22,6 +22,7 @@ CLASS = (
     'class A:\n\t"""Says\n\n\tmore."""\n\n\tdef one(self):\n\t\treturn "1\'"\n\n'
     "\t@property\n\tdef two(self): return 2\n\nA().one(), A().two, A.__doc__.count(chr(10))"
 )
+LONG = "def long():\n" + f"    a = '{'v' * 40}'\n" * 300 + "    return a\nlen(long())"
 BRANCHES = "if (0) {\n  1\n}\nelse {\n\tq = `a\n  b\nc`\n}\n[q]\n  .map(x => x + '!')"
 
 Dialogue = list[tuple[str, str]]
@@ -33,6 +34,7 @@ PYTHON: Dialogue = [
     (CLASS, '("1\'", 2, 2)'),
     ("for i in range(3): print(i)", "0\n1\n2"),
     ("for i in range(2):\n    print(i)\nelse:\n    print('end')\nprint(7)", "0\n1\nend\n7"),
+    (LONG, "40"),
     ("s = '''a\n\n  b'''\nlen(s)", "6"),
     ("print('日本語 é', 'x' * 300)", "日本語 é " + "x" * 300),
     (f"y = '{'w' * 500}'; len(y)", "500"),
@@ -90,7 +92,7 @@ PSQL: Dialogue = [
 PROGRAMS: dict[str, tuple[Callable[[], str], Dialogue, str]] = {
     "python": (lambda: f"{sys.executable} -q", PYTHON, "exit()"),
     "python2.7": (lambda: programs.python("2.7"), PYTHON_2, "exit()"),
-    "python3.13": (lambda: f"{programs.python('3.13')} -q", PYTHON[:6] + PYTHON[7:], "exit()"),
+    "python3.13": (lambda: f"{programs.python('3.13')} -q", PYTHON, "exit()"),
     "ipython": (programs.ipython, IPYTHON, "exit"),
     "node": (lambda: programs.program("node"), NODE, ".exit"),
     "sqlite3": (lambda: programs.program("sqlite3"), SQLITE, ".quit"),

@@ -23,6 +23,8 @@ from muxpilot.tmux import Pane, PaneId, Tmux
 
 # A terminal that gathers lines itself cuts them at 4 kB.
 _LONGEST_LINE = 4000
+_PIECE_BYTES = 1000
+_ECHO_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,12 @@ class Dialogue:
         )
         self._listener.begin(turn)
         async with self._exclusive(self._tmux, self._row.id):
-            await self._send(step)
+            await self._send(step, turn)
         verdict = await self._seen.of(turn)
         self._keep(turn, verdict)
         return verdict
 
-    async def _send(self, step: Step) -> None:
+    async def _send(self, step: Step, turn: Turn) -> None:
         pane, send = self._row.id, self._tmux.input
         if step.by is By.BYTES:
             await send.send_bytes(pane, step.text.encode("utf-8", "surrogateescape"))
@@ -137,7 +139,23 @@ class Dialogue:
             quoted = step.text.replace("\t", "\x16\t")  # or it would complete
             await send.send_bytes(pane, quoted.encode("utf-8", "surrogateescape") + b"\r")
         else:
-            await send.paste(pane, self._with_tabs_quoted(step.text), enter=True)
+            await self._paste(self._with_tabs_quoted(step.text), turn)
+
+    async def _paste(self, text: str, turn: Turn) -> None:
+        """Where a paste is typed, in pieces: what comes between two lines would be echoed once more."""
+        pane, send, sent = self._row.id, self._tmux.input, 0
+        pieces = _pieces(text) if self._listener.is_pasting is False else [text]
+        for piece in pieces[:-1]:
+            await send.paste(pane, piece)
+            sent += piece.count("\n")
+            await self._echoed(turn, sent)
+        await send.paste(pane, pieces[-1], enter=True)
+
+    async def _echoed(self, turn: Turn, newlines: int) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _ECHO_S
+        while turn.echoed_newlines < newlines and loop.time() < until and self._listener.ended is None:
+            await self._listener.change(until - loop.time())
 
     def _with_tabs_quoted(self, text: str) -> str:
         """Those behind the indentation, where a paste is typed: there they would complete."""
@@ -200,6 +218,16 @@ class Dialogue:
     def _gap(self) -> str | None:
         missed = "A part of the output was not seen: the pane's stream was interrupted."
         return missed if self._listener.has_gap else None
+
+
+def _pieces(text: str) -> list[str]:
+    """Whole lines, so many that a terminal takes them at once."""
+    pieces = [""]
+    for line in text.splitlines(keepends=True):
+        if pieces[-1] and len((pieces[-1] + line).encode()) > _PIECE_BYTES:
+            pieces.append("")
+        pieces[-1] += line
+    return pieces
 
 
 def _unsent(steps: Sequence[Step]) -> str | None:

@@ -44,6 +44,10 @@ class Turn:
     def is_past_echo(self) -> bool:
         return self._echo is None
 
+    @property
+    def echoed_newlines(self) -> int:
+        return self._step.newlines if self._echo is None else self._echo.count(b"\n")
+
     def feed(self, data: bytes) -> None:
         if self._echo is None:
             self._output.feed(data)
