@@ -117,7 +117,8 @@ class Resources:
         ]
         for kept in self._dispatch.watches.kept if "tmux://watch/{watchId}" in shown else ():
             entries.append(Entry(f"tmux://watch/{kept.id}", f"Watch of pane {kept.plan.pane}", JSON))
-        for command in self._dispatch.shells.commands() if "tmux://command/{commandId}/result" in shown else ():
+        tells_results = "tmux://command/{commandId}/result" in shown
+        for command in self._dispatch.shells.commands() if tells_results else ():
             name = f"Command in pane {command.pane}: {command.text[:40]}"
             entries.append(Entry(f"tmux://command/{command.id}/result", name, JSON))
         try:

@@ -246,9 +246,24 @@ def test_a_line_is_what_the_keys_leave_there(strokes: list[str], wanted: list[st
 @pytest.mark.parametrize("key", ["Up", "Tab", "C-r", "Left", "C-p", "Escape", "M-x", "C-y", "F1", "Home"])
 def test_a_line_with_a_key_that_recalls_or_moves_is_not_known(key: str) -> None:
     texts, line = entered(Line(), ["ls", Key(key), Key("Enter")])
-    assert texts[0].problem is not None
-    assert "cannot be judged" in texts[0].problem
+    assert texts[-1].problem is not None
+    assert "cannot be judged" in texts[-1].problem
     assert line == Line()
+
+
+@pytest.mark.parametrize("key", ["Escape", "M-a", "M-Enter", "C-Enter", "C-x", "F5", "C-v"])
+def test_a_key_that_may_enter_the_line_is_judged_as_if_it_did(key: str) -> None:
+    texts, line = entered(Line("rm x"), [Key(key)])
+    assert [text.text for text in texts] == ["rm x"]
+    assert not line.is_known
+    [text] = entered(line, [Key(key)])[0]
+    assert text.problem is not None
+
+
+def test_sequences_that_stand_for_enter_are_judged() -> None:
+    for sequence in ("\x1b[13u", "\x1b[13;1u", "\x1bOM", "\x1b\r"):
+        texts, _ = entered(Line(), ["rm x", sequence])
+        assert texts[0].text == "rm x"
 
 
 def test_what_was_typed_before_counts_for_the_next_call() -> None:

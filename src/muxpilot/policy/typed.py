@@ -25,7 +25,16 @@ _FORGET = frozenset({"C-c", "\x03"})
 _ERASE = frozenset({"BSpace", "C-h", "\x08", "\x7f"})
 _CLEAR = frozenset({"C-u", "\x15"})
 _NOTHING = frozenset({"C-l", "C-g", "C-q", "C-s", "\x0c"})
-_TEXT = {"Space": " ", "Tab": "\t", "C-i": "\t", **{f"KP{char}": char for char in "0123456789/*-+."}}
+# They move, complete, recall or edit; what then stands there is not known, but it is not entered by them.
+_NEVER_ENTER = frozenset(
+    {
+        *("Up Down Left Right Home End PPage NPage Tab BTab IC DC PageUp PageDown Insert Delete".split()),
+        *(f"C-{letter}" for letter in "abdefghiklnpqrstuwyz"),
+        *(_FORGET | _END | _ERASE | _CLEAR | _NOTHING),
+        *(chr(ord(letter) & 0x1F) for letter in "abdefghiklnpqrstuwyz"),
+    }
+)
+_TEXT = {"Space": " ", **{f"KP{char}": char for char in "0123456789/*-+."}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,7 @@ def entered(line: Line, strokes: Iterable[str]) -> tuple[list[Text], Line]:
             text, line = _enter(line)
             texts += text
         else:
+            texts += _perhaps_entered(line, stroke)
             line = _after(line, stroke)
     return texts, line
 
@@ -85,6 +95,18 @@ def _single(strokes: Iterable[str]) -> Iterable[str]:
             yield stroke
         else:
             yield from stroke.replace("\r\n", "\n")
+
+
+def _perhaps_entered(line: Line, stroke: str) -> list[Text]:
+    """Escape, Meta, C-x and unknown keys enter a line in some shell: judged as if they did here."""
+    if _is_text(stroke) or stroke in _NEVER_ENTER:
+        return []
+    return [Text(f"{line.earlier}{line.text}", is_typed=True, problem=None if line.is_known else _UNKNOWN)]
+
+
+def _is_text(stroke: str) -> bool:
+    char = _TEXT.get(stroke, stroke)
+    return len(char) == 1 and char.isprintable()
 
 
 def _enter(line: Line) -> tuple[list[Text], Line]:
@@ -114,7 +136,6 @@ def _after(line: Line, stroke: str) -> Line:
         return Line("", line.earlier)
     if stroke in _ERASE and line.is_known:
         return Line(line.text[:-1], line.earlier)
-    char = _TEXT.get(stroke, stroke)
-    if len(char) == 1 and char.isprintable() and len(line.text) < _LONGEST:
-        return Line(line.text + char, line.earlier, line.is_known)
+    if _is_text(stroke) and len(line.text) < _LONGEST:
+        return Line(line.text + _TEXT.get(stroke, stroke), line.earlier, line.is_known)
     return Line(line.text, line.earlier, is_known=False)
