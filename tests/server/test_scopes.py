@@ -10,7 +10,7 @@ from tests.server.rig import serving
 STARRED = set(
     """
     list-sessions create-session kill-session list-windows create-window list-panes split-pane kill-pane
-    display-message capture-pane read-pane send-keys paste-text write-to-display pane-state
+    display-message capture-pane read-pane send-keys paste-text write-to-display
     execute-command get-command-result screenshot-pane
     """.split()
 )
@@ -25,7 +25,7 @@ PRIMITIVES = STARRED | set(
     search-buffer subsearch-buffer list-commands cancel-command record-pane
     """.split()
 )
-WORKFLOWS = {"start-and-watch", "watch-pane", "run-in-repl"}
+WORKFLOWS = {"start-and-watch", "watch-pane", "run-in-repl", "pane-state"}
 EVERYTHING = PRIMITIVES | WORKFLOWS | {"wait-for-pane-change", "notify-when", "get-watch", "cancel-watch"}
 SCOPES = {"agentic": STARRED | WORKFLOWS, "primitives": PRIMITIVES, "all": EVERYTHING}
 

@@ -20,7 +20,7 @@ _QUIET_S = 0.15
 # A shell that starts with our marks prints them in its own time.
 _STARTING_S = 0.7
 _REMOTE_QUIET_S = 0.4
-_SETTLED_S, _SETTLING = 0.1, 20
+_SETTLED_S, _SETTLING = 1.0, 50
 _SOMEBODYS = "A program that somebody started is running."
 
 
@@ -84,12 +84,13 @@ class Gate:
 
     async def _settled(self) -> None:
         """Some set the terminal up only after they have shown the prompt, and would echo the line again."""
-        tries = 0
-        while self._shell.silence_s() < _SETTLED_S and tries < _SETTLING:
-            if (await self._shell.state()).waiting_for == "shell":
+        for _ in range(_SETTLING):
+            if self._shell.silence_s() > _SETTLED_S:
+                return
+            state = await self._shell.state()
+            if state.waiting_for == "shell" or not state.is_known:
                 return
             await asyncio.sleep(_SETTLED_S / _SETTLING)
-            tries += 1
 
     async def _give_up_the_unfinished(self, layer: Layer) -> str | None:
         """A command of ours that the shell waits for the rest of has done nothing yet: the next one goes."""

@@ -95,6 +95,8 @@ class PaneShell:
         await self._stack.aclose()
 
     def submit(self, command: Command) -> None:
+        if self._queue:
+            command.reason = f"It waits for the command before it: {self._queue[0].text[:80]!r}."
         self._queue.append(command)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())

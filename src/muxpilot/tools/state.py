@@ -9,7 +9,7 @@ from typing import Literal
 from muxpilot.state import State, look
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.spec import STARRED, Effect, tool
+from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
 
 _ALIKE = "in this shell the prompt and its own read look alike"
 
@@ -61,7 +61,7 @@ def _note(state: State) -> str | None:
     return _ALIKE if state.is_ambiguous else None
 
 
-@tool(Effect.READ, STARRED, "list")
+@tool(Effect.READ, WORKFLOW, "list")
 async def pane_state(ctx: Context, pane_id: PaneId) -> PaneState:
     """Tell what runs in a pane, and whether it waits for input (null: not known)."""
     return await PaneState.of(await ctx.tmux.panes.get(pane_id))
