@@ -16,7 +16,17 @@ from muxpilot.toolkit.spec import Scope
 CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
 
 # Flags that are settings; each is an argument of config.settings.
-_SETTINGS = ("scope", "socket", "shell_type", "config", "audit", "audit_full", "channel")
+_SETTINGS = (
+    "scope",
+    "socket",
+    "shell_type",
+    "config",
+    "audit",
+    "audit_full",
+    "channel",
+    "http",
+    "http_token_file",
+)
 
 _DESCRIPTION = "The tmux server for AI agents. Without a command it serves MCP on stdin and stdout."
 
@@ -42,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="muxpilot", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"muxpilot {__version__}")
     _common(parser)
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve MCP by Streamable HTTP instead of stdio")
+    parser.add_argument("--http-token-file", metavar="PATH", help="ask for the bearer token in this file")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _command(commands, "doctor", "say whether everything is in place, and what to do where it is not")
     listing = _command(commands, "tools", "list the tools of a scope")

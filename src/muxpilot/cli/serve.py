@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 
 from muxpilot.config import Settings
+from muxpilot.config.model import Http
 from muxpilot.errors import BadInput
 from muxpilot.tmux import version
 
@@ -20,16 +21,36 @@ muxpilot is an MCP server: an agent's client starts it and talks to it through p
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
+    if settings.http is not None:
+        return _http(settings, settings.http)
     if sys.stdin is None or sys.stdout is None:
         raise BadInput("stdin or stdout is closed.", "MCP needs both: let an MCP client start muxpilot.")
     if sys.stdin.isatty():
         print(_TO_A_PERSON, file=sys.stderr)
         return 0
-    version.installed()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+    _prepare()
     from muxpilot.server.serve import serve  # the SDK takes most of a second to load: nobody else pays
 
     asyncio.run(serve(settings))
     return 0
+
+
+def _http(settings: Settings, http: Http) -> int:
+    from muxpilot.server.address import listen, token  # what is wrong with them is said at once
+
+    secret, sockets = token(http), listen(http)
+    _prepare()
+    from muxpilot.server.http import serve
+
+    def tell(address: str) -> None:
+        print(f"muxpilot: serving MCP at {address}", file=sys.stderr, flush=True)
+
+    asyncio.run(serve(settings, sockets, token=secret, tell=tell))
+    return 0
+
+
+def _prepare() -> None:
+    version.installed()
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )

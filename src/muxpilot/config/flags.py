@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from muxpilot.config.model import Audit, Document, Origin, Security, Settings, ToolFilter
+from muxpilot.config.model import Audit, Document, Http, Origin, Security, Settings, ToolFilter
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.spec import Scope
 
@@ -20,6 +20,8 @@ def settings(
     audit: str | None = None,
     audit_full: str | None = None,
     channel: bool | None = None,
+    http: str | None = None,
+    http_token_file: str | None = None,
 ) -> Settings:
     """A flag wins over its variable, and both over the file; an empty variable counts as none."""
     path = config or environment.get("TMUX_MCP_CONFIG") or None
@@ -31,6 +33,7 @@ def settings(
         shell_type=shell_type or document.shell.type,
         ssh=document.ssh.remote,
         channel=bool(channel),
+        http=_http(http, http_token_file),
         security=_with_tools(document.security, tools),
         tracking=document.tracking,
         search=document.search,
@@ -66,6 +69,20 @@ def _with_tools(security: Security, text: str) -> Security:
         raise BadInput(f"TMUX_MCP_TOOLS has the mode {mode[:20]!r}.", "Use deny:a,@group or allow:a,@group.")
     items = tuple(item.strip() for item in (rest if colon else text).split(",") if item.strip())
     return replace(security, tools=ToolFilter(mode.strip() if colon else "deny", items))
+
+
+def _http(text: str | None, token_file: str | None) -> Http | None:
+    """`HOST:PORT`, an IPv6 address in brackets; port 0 is any that is free."""
+    if text is None:
+        if token_file is not None:
+            raise BadInput("--http-token-file is given without --http.", "Add --http HOST:PORT.")
+        return None
+    host, colon, port = text.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    is_port = colon and port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
+    if not is_port or not bare or ("[" in bare or "]" in bare) or (":" in bare and bare == host):
+        raise BadInput(f"--http {text[:80]!r} is not HOST:PORT.", "Use --http 127.0.0.1:8722, or [::1]:8722.")
+    return Http(bare, int(port), token_file)
 
 
 def _scope(text: str) -> Scope:

@@ -138,12 +138,22 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Http:
+    """Where MCP is served instead of stdio; without a token only this machine is."""
+
+    host: str
+    port: int
+    token_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     scope: Scope = Scope.AGENTIC
     socket: str | None = None
     shell_type: str = "auto"
     ssh: str | None = None
     channel: bool = False
+    http: Http | None = None
     security: Security = Security()
     tracking: Tracking = Tracking()
     search: Search = Search()

@@ -26,12 +26,14 @@ from muxpilot.dispatch import UnknownTool, incident
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.instructions import INSTRUCTIONS
 from muxpilot.prompts import PROMPTS
-from muxpilot.resources import ROWS, ResourceFailed, Stop
+from muxpilot.resources import ROWS, ResourceFailed
 from muxpilot.server.channel import CAPABILITY, channel
+from muxpilot.server.ties import in_time, ties
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.context import Caller
+from muxpilot.toolkit.context import Caller, unkept
 
 RESOURCE_NOT_FOUND = -32002
+_THE_LIST = ""  # no resource has this address
 _WRONG_ERA = "This connection began with a handshake: requests with an envelope of their own are not taken."
 
 Ctx = ServerRequestContext[Any]
@@ -42,8 +44,6 @@ class Face(Server[Any]):
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._subscribed: dict[str, Stop] = {}
-        self._tells_of_list = False
         super().__init__(
             "muxpilot",
             version=__version__,
@@ -90,14 +90,17 @@ class Face(Server[Any]):
 
     async def _called(self, ctx: Ctx, name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         told = channel(ctx.session) if self._app.settings.channel else None
-        caller = Caller(ctx.session.report_progress, told)
+        tied = ties(ctx, self._app.dispatch.watches)
+        caller = Caller(ctx.session.report_progress, told, tied.watch if tied else unkept)
         return _result(await self._app.dispatch.call(name, arguments or {}, caller))
 
     async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
-        if not self._tells_of_list:
+        tied = ties(ctx, self._app.dispatch.watches)
+        if tied is not None and not tied.follows_list:
             # From its first listing on, a client is told when the list is no longer true.
-            self._tells_of_list = True
-            await self._app.resources.follow_list(ctx.session.send_resource_list_changed)
+            tied.follows_list = True
+            tell = in_time(ctx.session.send_resource_list_changed)
+            tied.follow(_THE_LIST, await self._app.resources.follow_list(tell))
         entries = await self._app.resources.list()
         rows = [types.Resource(uri=row.uri, name=row.name, mime_type=row.mime) for row in entries]
         return types.ListResourcesResult(resources=rows)
@@ -124,12 +127,17 @@ class Face(Server[Any]):
         stop = await self._app.resources.follow(
             uri, functools.partial(ctx.session.send_resource_updated, uri)
         )
-        self._subscribed.pop(uri, _nothing)()
-        self._subscribed[uri] = stop
+        tied = ties(ctx, self._app.dispatch.watches)
+        if tied is None:
+            stop()
+        else:
+            tied.follow(uri, stop)
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._subscribed.pop(str(params.uri), _nothing)()
+        tied = ties(ctx, self._app.dispatch.watches)
+        if tied is not None:
+            tied.unfollow(str(params.uri))
         return types.EmptyResult()
 
     async def _listen(
@@ -187,10 +195,6 @@ async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
         raise MCPError(types.INTERNAL_ERROR, incident(ctx.method)) from None
-
-
-def _nothing() -> None:
-    """Stops what was never begun."""
 
 
 def _is_of_the_other_era(ctx: Ctx) -> bool:

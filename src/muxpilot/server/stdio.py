@@ -131,7 +131,7 @@ class Incoming(Stream):
             if line is None:
                 asyncio.get_running_loop().call_later(_GRACE_S, self._writer.close)
                 raise anyio.EndOfStream
-            message = _parsed(line)
+            message = parsed(line)
             if not isinstance(message, bytes):
                 self._count(message)
                 return SessionMessage(message)
@@ -176,7 +176,7 @@ class Outgoing(Stream):
                 self._unanswered.discard(message.id)
 
 
-def _parsed(line: bytes) -> types.JSONRPCMessage | bytes:
+def parsed(line: bytes) -> types.JSONRPCMessage | bytes:
     """A message, or the error that answers what is none."""
     if isinstance(line, TooLong):
         return _error(

@@ -28,12 +28,17 @@ async def unheard(progress: float, total: float | None, message: str) -> None:
     """Progress for a caller who did not ask for it."""
 
 
+def unkept(watch: str) -> None:
+    """A watch of a caller of whom nobody knows whether it is still there ends by its own timeout."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: how to tell it of progress, and of what its watches come to."""
+    """Who asks: how to tell it of progress, of what its watches come to, and which end when it leaves."""
 
     progress: Progress = unheard
     told: Told | None = None
+    keeps: Callable[[str], None] = unkept
 
 
 @dataclass(frozen=True, slots=True)

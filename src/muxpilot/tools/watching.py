@@ -170,7 +170,9 @@ async def notify_when(
 
     The event comes by channel, by subscription to tmux://watch/ID, and by get-watch."""
     plan = await _watched(ctx, pane_id, parse(triggers), timeout_s=timeout, mode=RARELY)
-    return WatchStarted(await ctx.watches.start(replace(plan, progress=unheard)))
+    watch = await ctx.watches.start(replace(plan, progress=unheard))
+    ctx.caller.keeps(watch)
+    return WatchStarted(watch)
 
 
 @tool(Effect.READ, ONLY_ALL, "watch")
