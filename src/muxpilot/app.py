@@ -17,11 +17,13 @@ from muxpilot.servers import Named, Servers
 from muxpilot.shells.pane import Exclusive
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import Tmux
+from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
 
 if TYPE_CHECKING:
     from muxpilot.audit import Audit
+    from muxpilot.scopes import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,17 @@ class App:
     resources: Resources
     judge: Judge
     audit: Audit | None = None
+    dialect: Dialect | None = None
+
+    async def begin(self) -> None:
+        """What a server does once, before its first call."""
+        if self.dialect is not None:
+            await self.dialect.begin()
 
     async def close(self) -> None:
         """All at once: each may have to wait for a tmux that does not answer."""
+        if self.dialect is not None:
+            await self.dialect.close()
         await asyncio.gather(self.resources.close(), self.dispatch.close(), self.servers.close())
         if self.audit is not None:
             self.audit.close()
@@ -44,10 +54,11 @@ def build(settings: Settings) -> App:
     judge = Judge(load(settings, TOOLS))
     audit = _audit(settings)
     servers = _servers(settings, judge)
-    also = WITH_CHANNEL if settings.channel else frozenset()
+    dialect = _dialect(settings, servers)
+    also = WITH_CHANNEL if settings.channel and dialect is None else frozenset()
     paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
     dispatch = Dispatch(
-        TOOLS,
+        (*TOOLS, *(dialect.tools if dialect is not None else ())),
         settings.scope,
         servers,
         also=also,
@@ -56,7 +67,15 @@ def build(settings: Settings) -> App:
         buffer_paths=paths,
         shells=lambda exclusive: _shells(settings, exclusive),
     )
-    return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit)
+    return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit, dialect)
+
+
+def _dialect(settings: Settings, servers: Servers) -> Dialect | None:
+    if settings.scope not in (Scope.DEBUG, Scope.CLASSIC):
+        return None
+    from muxpilot.scopes import dialect_of  # the other scopes do not pay for it
+
+    return dialect_of(settings.scope, servers)
 
 
 def _shells(settings: Settings, exclusive: Exclusive) -> Shells:

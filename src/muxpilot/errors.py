@@ -25,14 +25,15 @@ from typing import ClassVar
 
 
 class MuxpilotError(Exception):
-    """The root of the tree; `code` is stable, `hint` is the next step."""
+    """The root of the tree; `code` is stable, `hint` is the next step, `words` are tmux's own if it spoke."""
 
     code: ClassVar[str] = "error"
     hint: str | None = None
 
-    def __init__(self, what: str, hint: str | None = None) -> None:
+    def __init__(self, what: str, hint: str | None = None, *, words: str | None = None) -> None:
         super().__init__(what)
         self.what = what
+        self.words = words
         if hint is not None:
             self.hint = hint
 

@@ -48,17 +48,10 @@ class Face(Server[Any]):
             "muxpilot",
             version=__version__,
             title="muxpilot",
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS if app.dialect is None else app.dialect.instructions,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_subscribe_resource=self._subscribe,
-            on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self._listen,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
+            **(self._beyond_tools() if app.dialect is None else {}),
         )
         # In place of telemetry that nobody here collects.
         self.middleware[:] = [_border, self._straight]
@@ -70,6 +63,19 @@ class Face(Server[Any]):
         if self._app.settings.channel:
             capabilities.experimental = {**(capabilities.experimental or {}), **CAPABILITY}
         return capabilities
+
+    def _beyond_tools(self) -> dict[str, Any]:
+        """Resources and prompts, which speak of the native tools; a dialect has its tools alone."""
+        return {
+            "on_list_resources": self._list_resources,
+            "on_list_resource_templates": self._list_templates,
+            "on_read_resource": self._read_resource,
+            "on_subscribe_resource": self._subscribe,
+            "on_unsubscribe_resource": self._unsubscribe,
+            "on_subscriptions_listen": self._listen,
+            "on_list_prompts": self._list_prompts,
+            "on_get_prompt": self._get_prompt,
+        }
 
     @functools.cached_property
     def _tools(self) -> types.ListToolsResult:

@@ -24,6 +24,7 @@ async def serve(settings: Settings) -> None:
         async with stdio() as wire:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.add_signal_handler(number, wire.leave)
+            await app.begin()
             await _serve(face, wire)
     finally:
         with suppress(TimeoutError):

@@ -102,7 +102,8 @@ class Endpoint:
         try:
             found = os.stat(self.socket)
         except FileNotFoundError:
-            raise NoServer(f"No tmux server is running on {self.socket}.") from None
+            words = f"error connecting to {self.socket} (No such file or directory)"
+            raise NoServer(f"No tmux server is running on {self.socket}.", words=words) from None
         except OSError as error:
             raise UnsafeSocket(f"{self.socket} cannot be reached: {error.strerror}.") from None
         if not stat.S_ISSOCK(found.st_mode):

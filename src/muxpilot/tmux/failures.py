@@ -82,10 +82,11 @@ def _not_found(noun: str, wanted: str) -> NotFound:
 def failure(words: str) -> MuxpilotError:
     """The exception for what tmux said; words that are not known are passed on as they are."""
     text = " ".join(words.splitlines()).strip()
-    for pattern, make in _FAILURES:
-        if found := re.match(pattern, text):
-            return make(found)
-    return Refused(f"tmux refused: {text or 'no reason given'}.")
+    found = ((make, match) for pattern, make in _FAILURES if (match := re.match(pattern, text)))
+    make, match = next(found, (None, None))
+    error = make(match) if make and match else Refused(f"tmux refused: {text or 'no reason given'}.")
+    error.words = text
+    return error
 
 
 def server_is_gone(words: str) -> bool:

@@ -42,12 +42,14 @@ class Windows:
         *,
         side_by_side: bool = False,
         percent: int | None = None,
+        cells: int | None = None,
         program: Program = SHELL,
     ) -> Birth:
-        """Divide a pane; the new one is to its right or below it, and has `percent` of the room."""
+        """Divide a pane; the new one is to its right or below it, and has `percent` of the room, or `cells`."""
         if percent is not None and not 1 <= percent <= 99:
             raise BadInput(f"The size {percent} is not a percentage.", "Use 1 to 99.")
         size = ("-l", f"{percent}%") if percent is not None else ()
+        size = ("-l", str(names.size("size", cells))) if cells is not None else size
         way = "-h" if side_by_side else "-v"
         zoom = ("-Z",) if await self._is_zoomed(pane) else ()
         return await self._births.bear("split-window", "-d", way, *zoom, "-t", pane, *size, program=program)
