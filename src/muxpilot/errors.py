@@ -13,6 +13,7 @@
         ├── NoTmux            no tmux program, or one that is too old
         ├── NoServer          nothing listens on the socket
         ├── UnsafeSocket      the socket is somebody else's
+        ├── Unreachable       the host that it is on cannot be reached
         ├── NotAnswering      no answer before the deadline
         └── ConnectionLost    tmux went away while the call was under way
 
@@ -112,6 +113,10 @@ class NoServer(Unavailable):
 
 class UnsafeSocket(Unavailable):
     code = "unsafe-socket"
+
+
+class Unreachable(Unavailable):
+    code = "unreachable"
 
 
 class NotAnswering(Unavailable):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from muxpilot.errors import BadInput, NoServer
 from muxpilot.tmux import formats, names
 from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.formats import fields
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.launch import Launch
+from muxpilot.tmux.launch import Launch, checked_command
+from muxpilot.tmux.protocol import Reply
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.startups import Startup, Startups
 from muxpilot.tmux.streams.registry import Streams
+
+Run = Callable[[Command], Awaitable[Reply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +32,9 @@ class Program:
     env: Mapping[str, str] | None = None
     remain_on_exit: bool = False
 
-    def flags(self) -> tuple[str, ...]:
-        cwd = ("-c", literal(names.folder(self.cwd))) if self.cwd is not None else ()
+    def flags(self, *, is_far: bool) -> tuple[str, ...]:
+        folder = names.far_folder if is_far else names.folder
+        cwd = ("-c", literal(folder(self.cwd))) if self.cwd is not None else ()
         return (*cwd, *names.environment(self.env or {}))
 
     def window_name(self, shell: str) -> str:
@@ -72,9 +80,12 @@ class Births:
         self, *command: str, program: Program, may_start_server: bool = False, name_window: bool = False
     ) -> Birth:
         """Run a command that makes a pane. Its program starts once its output is being read."""
-        flags = (*program.flags(), "-P", "-F", formats.template(BIRTH))
-        launch, startup = self._launch(program.command)
+        is_far = self._connection.endpoint.is_far
+        flags = (*program.flags(is_far=is_far), "-P", "-F", formats.template(BIRTH))
         run = self._connection.run_first if may_start_server else self._connection.run
+        if is_far:
+            return await self._bear_far((*command, *flags, *_plain(program.command)), run, program)
+        launch, startup = self._launch(program.command)
         try:
             reply = await run((*command, *flags, "--", *launch.argv))
             [birth] = formats.parse(BIRTH, reply.blocks[0].lines, Birth)
@@ -90,10 +101,30 @@ class Births:
             raise
         return birth
 
+    async def _bear_far(self, command: Command, run: Run, program: Program) -> Birth:
+        """On another host nothing of ours waits with the program: tmux starts it as ever, and names it."""
+        await self._require_folder(program.cwd)
+        [birth] = formats.parse(BIRTH, (await run(command)).blocks[0].lines, Birth)
+        if program.remain_on_exit:
+            await self._connection.run(*stay_after_exit(birth.pane_id))
+        return birth
+
+    async def _require_folder(self, path: str | None) -> None:
+        """tmux would start in HOME instead, and say nothing; where it does not run yet, nobody can look."""
+        with suppress(NoServer):
+            if path is not None:
+                asked = await self._connection.shell(f"[ -d {shlex.quote(path)} ] && echo there")
+                if asked != ["there"]:
+                    raise BadInput(f"The folder cwd {path!r} is not there.", "Give a folder that exists.")
+
     async def rebear(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
         """Run a program again in a pane that is there."""
-        launch, startup = self._launch(command)
         flags = ("-k",) if kill else ()
+        if self._connection.endpoint.is_far:
+            await self._connection.run(("respawn-pane", *flags, "-t", pane, *_plain(command)))
+            await self._streams.forget(pane)
+            return
+        launch, startup = self._launch(command)
         try:
             if kill:
                 await self._streams.forget(pane)
@@ -111,6 +142,10 @@ class Births:
         startup = self._startups.new(scratch) if command is None else None
         folder = str(startup.folder) if startup is not None else ""
         return Launch.of(scratch, command, self._connection.endpoint.program(), folder), startup
+
+
+def _plain(command: str | None) -> tuple[str, ...]:
+    return ("--", checked_command(command)) if command is not None else ()
 
 
 def named_by_tmux(birth: Birth) -> tuple[tuple[str, ...], ...]:

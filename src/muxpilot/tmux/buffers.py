@@ -11,12 +11,14 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from muxpilot.errors import BadInput, MuxpilotError, NotFound
-from muxpilot.tmux import names
+from muxpilot.tmux import names, oneshot
 from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.failures import failure
 from muxpilot.tmux.models import BUFFER, Buffer
 from muxpilot.tmux.quote import literal
 
@@ -36,6 +38,9 @@ class Buffers:
     async def get(self, name: str | None = None) -> bytes:
         """The content of a buffer, or of the newest."""
         which = _given(name) if name is not None else await self._newest()
+        if self._is_far:
+            async with self._connection.deadline():
+                return await oneshot.printed(self._connection.endpoint, ("save-buffer", "-b", which, "-"))
         with self._file() as path:
             await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
             return path.read_bytes()
@@ -43,6 +48,9 @@ class Buffers:
     @asynccontextmanager
     async def opened(self, name: str | None = None) -> AsyncIterator[BinaryIO]:
         """The content of a buffer, or of the newest, as a private file that has no name any more."""
+        if self._is_far:
+            yield BytesIO(await self.get(name))
+            return
         which = _given(name) if name is not None else await self._newest()
         with self._file() as path:
             await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
@@ -52,6 +60,9 @@ class Buffers:
 
     async def take(self, name: str, file: BinaryIO) -> None:
         """Set a buffer to what a file holds, however much that is."""
+        if self._is_far:
+            await self.set(name, await asyncio.to_thread(file.read))
+            return
         names.name("buffer name", name)
         with self._file() as path:
             size = await asyncio.to_thread(_copied, file, path)
@@ -65,6 +76,9 @@ class Buffers:
             raise _empty()
         if _fits_a_line(data):
             await self._change("set-buffer", "-b", name, "--", data)
+            return
+        if self._is_far:
+            await self._send(name, data)
             return
         with self._file() as path:
             path.write_bytes(data)
@@ -127,6 +141,18 @@ class Buffers:
         with _file_errors(path):
             data = await asyncio.to_thread(path.read_bytes)
         await self.set(name, data)
+
+    @property
+    def _is_far(self) -> bool:
+        return self._connection.endpoint.is_far
+
+    async def _send(self, name: str, data: bytes) -> None:
+        """To another host by a process of its own, which reads it from its stdin."""
+        command = ("load-buffer", "-b", name, "-")
+        async with self._connection.deadline(), self._connection.changing_buffers():
+            reply = await oneshot.run(self._connection.endpoint, (command,), data=data)
+        if reply.error is not None:
+            raise failure(reply.error)
 
     async def _change(self, *command: str | bytes) -> None:
         async with self._connection.changing_buffers():

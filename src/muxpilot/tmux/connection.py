@@ -7,20 +7,22 @@ changes nothing, goes out again when the connection breaks under it.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from muxpilot.errors import ConnectionLost, NoServer
+from muxpilot.errors import ConnectionLost, NoServer, Unreachable
 from muxpilot.tmux import formats, oneshot, trust, version
 from muxpilot.tmux.control import ControlClient, Listener
 from muxpilot.tmux.deadlines import Deadline
 from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.failures import failure, server_is_gone
-from muxpilot.tmux.hub import Hub, is_lonely, step_back
+from muxpilot.tmux.hub import FarHub, Hub, is_lonely, step_back
 from muxpilot.tmux.protocol import Notice, Output, Reply
+from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch
 
 Result = TypeVar("Result")
@@ -38,6 +40,7 @@ def unsifted() -> Iterator[None]:
         yield
     finally:
         _sees_all.reset(token)
+
 
 # tmux tells nobody when a pane dies that stays on the screen, nor when a window of another session is split;
 # subscriptions do, within a second.
@@ -149,6 +152,19 @@ class Connection:
             except NoServer:
                 return _checked(await self._start_server(commands))
 
+    async def shell(self, script: str) -> list[str]:
+        """Run a line of sh where tmux is; answers what it printed. It must come to its end by itself."""
+        # What such a line prints is for people, in a mode of the pane: it comes back by an option.
+        option = f"@muxpilot_{secrets.token_hex(8)}"
+        told = f'muxpilot=$({script}); tmux set-option -gq {option} "$muxpilot"; exit 0'
+        reply = await self.run(
+            ("run-shell", literal(told)),
+            ("show-options", "-gqv", option),
+            ("set-option", "-gqu", option),
+            repeatable=True,
+        )
+        return [line.decode("utf-8", "replace") for line in reply.blocks[1].lines]
+
     @asynccontextmanager
     async def changing_buffers(self) -> AsyncIterator[None]:
         """From 3.4 on tmux tells its clients of buffers, and 3.5a crashes if one of them is just arriving."""
@@ -253,7 +269,7 @@ class Connection:
     async def _open_once(self) -> _Live | None:
         self.endpoint.program()  # without one, "no server" would be a guess
         self.endpoint.check()
-        hub = Hub(self.scratch)
+        hub = FarHub() if self.endpoint.is_far else Hub(self.scratch)
         try:
             control = await ControlClient.start(self.endpoint, hub.commands(), self._told)
         except BaseException:
@@ -280,9 +296,10 @@ class Connection:
                 ("display-message", "-p", "#{pid} #{session_id} #{window_id} #{pane_id} #{version}")
             )
         except ConnectionLost:
-            words = await live.control.last_words()
-            await self._require_new_program()
-            raise failure(words or "lost server") from None
+            error = self.endpoint.failure(await live.control.last_words())
+            if not isinstance(error, Unreachable):
+                await self._require_new_program()
+            raise error from None
         pid, *ids, words = _checked(reply).first_line.split(" ", 4)
         live.server_pid, live.hub_ids = int(pid), frozenset(ids)
         live.version, live.version_text = version.require(words), words
@@ -337,7 +354,7 @@ class Connection:
 
         Its program ends it, and never `kill-session`: 3.3a crashes when a control client kills its own.
         """
-        live.hub.close()
+        live.hub.leave(live.control)
         try:
             async with asyncio.timeout(_GOODBYE_S):
                 await live.control.closed.wait()

@@ -8,6 +8,7 @@ queue behind, so that nobody ever gets another's answer.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import socket
 from collections import deque
@@ -22,6 +23,7 @@ from muxpilot.tmux.protocol import Foreign, Notice, Output, Parser, Reply
 _SOCKET_BUFFER = 1 << 20
 _READ = 1 << 18
 _GOODBYE_S = 0.5
+_LAST_WORDS_S = 2.0
 
 Listener = Callable[[Notice | Output], None]
 
@@ -78,6 +80,7 @@ class ControlClient:
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 near.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
             try:
+                near.sendall(endpoint.preamble("-N", "-C", commands=commands))
                 process = await endpoint.start(
                     "-N", "-C", commands=commands, stdin=far.fileno(), stdout=far.fileno()
                 )
@@ -86,7 +89,11 @@ class ControlClient:
                 raise
         client = cls(near, process, listener)
         try:
-            await client._begun.wait()
+            async with asyncio.timeout(endpoint.patience_s):
+                await client._begun.wait()
+        except TimeoutError:
+            await client.close()
+            raise endpoint.late(await client.last_words()) from None
         except BaseException:
             await client.close()
             raise
@@ -119,7 +126,18 @@ class ControlClient:
         if self.refusal is not None:
             return self.refusal
         stderr = self._process.stderr
-        return (await stderr.read()).decode("utf-8", "replace").strip() if stderr is not None else ""
+        said = b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                while stderr is not None and (more := await stderr.read(_READ)):
+                    said += more
+        return said.decode("utf-8", "replace").strip()
+
+    def hang_up(self) -> None:
+        """Say that nothing more will be asked; tmux lets us go, and `closed` tells."""
+        if not self.closed.is_set():
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
 
     async def close(self) -> None:
         """Leave, and see the client process off, even if tmux does not answer any more."""

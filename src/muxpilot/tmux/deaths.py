@@ -28,14 +28,21 @@ async def explained(
     """The same panes with their statuses; what tmux never learns stays unknown."""
     for _ in range(_TRIES):
         unexplained = [pane for pane in panes if is_unexplained(pane)]
-        if not unexplained or not _remind(unexplained[0].server_pid):
+        if not unexplained or not await _remind(unexplained[0]):
             break
         await asyncio.sleep(_PAUSE_S)
         panes = await ask_again()
     return panes
 
 
-def _remind(server_pid: int) -> bool:
+async def _remind(pane: Pane) -> bool:
+    if pane.far is None:
+        return _signal(pane.server_pid)
+    await pane.far(f"kill -CHLD {pane.server_pid}")
+    return True
+
+
+def _signal(server_pid: int) -> bool:
     """Only a tmux of this machine and this user: the pid may be another's, in another namespace."""
     try:
         if not Path(f"/proc/{server_pid}/comm").read_text().startswith("tmux"):

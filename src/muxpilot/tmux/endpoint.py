@@ -16,9 +16,18 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
-from muxpilot.errors import BadInput, MuxpilotError, NoServer, NoTmux, Unavailable, UnsafeSocket
-from muxpilot.tmux import quote
+from muxpilot.errors import (
+    BadInput,
+    MuxpilotError,
+    NoServer,
+    NotAnswering,
+    NoTmux,
+    Unavailable,
+    UnsafeSocket,
+)
+from muxpilot.tmux import failures, quote
 
 # A unix socket's address ends here on Linux (108 with the NUL) and four bytes earlier on macOS.
 _LONGEST_SOCKET = 103
@@ -32,6 +41,11 @@ Command = tuple[quote.Text, ...]
 class Endpoint:
     """A local tmux server by its socket; `binary` and `config` are for tests and special set-ups."""
 
+    is_far: ClassVar[bool] = False
+    # How long a connection may take to be made, and a turn to come; None: the caller's own deadline.
+    patience_s: ClassVar[float | None] = None
+    longest_turn_s: ClassVar[float | None] = None
+
     socket: str
     binary: str = "tmux"
     config: str | None = None
@@ -43,6 +57,10 @@ class Endpoint:
         config = ("-f", self.config) if self.config is not None else ()
         start = (self.program(), "-u", "-S", self.socket, *config, *flags)
         return [os.fsencode(word) for word in start] + joined(commands)
+
+    def preamble(self, *flags: str, commands: Sequence[Command]) -> bytes:
+        """What that process must read before anything else."""
+        return b""
 
     async def start(
         self, *flags: str, commands: Sequence[Command], stdin: int, stdout: int
@@ -71,7 +89,7 @@ class Endpoint:
         lock: int | None = None
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience_s):
+                async with asyncio.timeout(self.longest_turn_s if patience_s is None else patience_s):
                     while (lock := _locked(self._turn_file())) is None:  # noqa: ASYNC110 - no process wakes us
                         await asyncio.sleep(_TURN_PAUSE_S)
             yield
@@ -113,6 +131,17 @@ class Endpoint:
             raise UnsafeSocket(
                 f"The socket {self.socket} belongs to another user.", "Use a socket of your own."
             )
+
+    def received(self, out: bytes, err: bytes) -> tuple[bytes, bytes]:
+        """What a process printed, as far as it is tmux's."""
+        return out, err
+
+    def failure(self, words: str) -> MuxpilotError:
+        """What tmux said when it would not let us in."""
+        return failures.failure(words or "lost server")
+
+    def late(self, words: str) -> MuxpilotError:
+        return NotAnswering("tmux did not answer.")
 
     def _trusts(self, owner: int) -> bool:
         """Only root may use other people's sockets, and only where nobody else could have put them."""

@@ -18,6 +18,7 @@ from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch, remove_fifo
+from muxpilot.tmux.ssh import FIFO
 
 Row = TypeVar("Row")
 
@@ -28,20 +29,24 @@ _FLAGS = "no-output,ignore-size"
 _NOTE = "muxpilot's connection to this tmux server. It ends by itself; nothing of yours is in here."
 # Opened both ways first: to open a FIFO for reading waits for a writer, and we may be gone already.
 _PROGRAM = 'exec 4<>"$1" 3<"$1" 4<&- || exit; rm -f "$1"; printf %s "$2"; exec cat <&3 >/dev/null'
+_FAR_PROGRAM = _PROGRAM.replace('rm -f "$1"', 'rm -rf "${1%/*}"')
 
 
 class Hub:
     """One hub for one connection; closing it ends the session."""
 
     def __init__(self, scratch: Scratch) -> None:
-        self.name = f"muxpilot-hub-{os.getpid()}-{secrets.token_hex(4)}"
+        self.name = _hub_name()
         self._fifo = scratch.fifo("hub")
         # Both ends, so that the open does not wait; the pane's own reading end is another one.
         self._writer = os.open(self._fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def commands(self) -> list[Command]:
         """Make the session and attach to it, in one go: `-E` leaves everybody's environment alone."""
-        program = ("/bin/sh", "-c", _PROGRAM, "muxpilot", str(self._fifo), _NOTE)
+        return self._commands(_PROGRAM, str(self._fifo))
+
+    def _commands(self, script: str, fifo: str) -> list[Command]:
+        program = ("/bin/sh", "-c", script, "muxpilot", fifo, _NOTE)
         new = ("new-session", "-E", "-s", literal(self.name), "-x", "80", "-y", "24", "-f", _FLAGS)
         return [(*new, "--", *program), *self.options()]
 
@@ -54,6 +59,30 @@ class Hub:
             os.close(self._writer)
             self._writer = -1
             remove_fifo(self._fifo)
+
+    def leave(self, control: ControlClient) -> None:
+        """Let the session end, and the connection with it."""
+        self.close()
+
+
+class FarHub(Hub):
+    """The same on another host: it ends with our connection, which holds its FIFO open there."""
+
+    def __init__(self) -> None:
+        self.name = _hub_name()
+
+    def commands(self) -> list[Command]:
+        return self._commands(_FAR_PROGRAM, FIFO)
+
+    def close(self) -> None:
+        """Nothing of it is here."""
+
+    def leave(self, control: ControlClient) -> None:
+        control.hang_up()
+
+
+def _hub_name() -> str:
+    return f"muxpilot-hub-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 # A person's configuration must not end the hub early, nor keep it when its program has ended, nor move us

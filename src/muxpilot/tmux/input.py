@@ -8,15 +8,14 @@ when text is pasted there.
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
 import secrets
 from collections import deque
 from collections.abc import Sequence
 
-from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Refused, Unavailable
+from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Unavailable
 from muxpilot.tmux import keys as key_names
+from muxpilot.tmux import terminals
 from muxpilot.tmux.buffers import Buffers
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.control import Braces
@@ -32,7 +31,6 @@ _MOST_REPEATS = 1000
 # Longer text goes through a buffer: quicker for tmux, and it may hold anything.
 _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_TERMINAL_PATIENCE_S = 2.0
 # Of what was typed, so much is known for a while.
 _TEXTS_KNOWN, _LONGEST_KNOWN, _PANES_KNOWN = 8, 4096, 200
 
@@ -82,7 +80,10 @@ class Input:
         lines = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text).replace("\n", "\r\n")
         begin = "\x1b[H\x1b[2J" if clear else "\r\n" if row.cursor_column else ""
         shown = begin + lines + "\r\n"
-        await _write_to_terminal(row.tty, shown.encode("utf-8", "replace"))
+        if row.far is not None:
+            await terminals.show_far(row.far, row.tty, shown)
+        else:
+            await terminals.write(row.tty, shown.encode("utf-8", "replace"))
 
     def _remember(self, pane: PaneId, text: str) -> None:
         known = self._typed.pop(pane, None) or deque(maxlen=_TEXTS_KNOWN)
@@ -137,41 +138,3 @@ def _checked(repeat: int) -> int:
     if not 1 <= repeat <= _MOST_REPEATS:
         raise BadInput(f"The repeat count {repeat} is out of range.", f"Use 1 to {_MOST_REPEATS}.")
     return repeat
-
-
-async def _write_to_terminal(tty: str, data: bytes) -> None:
-    """All of it, or an error that says how far it came: nobody waits for a terminal that is stopped."""
-    try:
-        terminal = os.open(tty, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise Refused(f"The terminal {tty} cannot be written to: {error.strerror}.") from None
-    written = 0
-    try:
-        async with asyncio.timeout(_TERMINAL_PATIENCE_S):
-            while written < len(data):
-                await _writable(terminal)
-                written += _write(terminal, data[written:])
-    except TimeoutError:
-        raise Refused(
-            f"The pane's terminal took {written} of {len(data)} bytes within {_TERMINAL_PATIENCE_S:g} s.",
-            "It may be stopped, as after C-s: press C-q, and show the text again.",
-        ) from None
-    finally:
-        os.close(terminal)
-
-
-async def _writable(terminal: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_writer(terminal, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_writer(terminal)
-
-
-def _write(terminal: int, data: bytes) -> int:
-    try:
-        return os.write(terminal, data)
-    except BlockingIOError:
-        return 0

@@ -90,13 +90,7 @@ class Launch:
         """
         if command is None:
             return cls._behind_gate(scratch, _SHELL, tmux, startup)
-        if not command.strip():
-            raise BadInput("The command is empty.", "Leave it out to get a shell.")
-        if len(encode(command)) > _LONGEST:
-            raise BadInput(
-                f"The command is longer than {_LONGEST} bytes.", "Put it into a file and run that."
-            )
-        return cls._behind_gate(scratch, _HOLD, command)
+        return cls._behind_gate(scratch, _HOLD, checked_command(command))
 
     @classmethod
     def _behind_gate(cls, scratch: Scratch, script: str, *arguments: str) -> Launch:
@@ -114,3 +108,11 @@ class Launch:
             remove_fifo(self._fifo)
             os.close(self._writer)
             self._writer = -1
+
+
+def checked_command(command: str) -> str:
+    if not command.strip():
+        raise BadInput("The command is empty.", "Leave it out to get a shell.")
+    if len(encode(command)) > _LONGEST:
+        raise BadInput(f"The command is longer than {_LONGEST} bytes.", "Put it into a file and run that.")
+    return command

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from muxpilot.tmux.formats import fields, flag, maybe_int
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
@@ -90,6 +91,8 @@ class Pane:
     window_id: WindowId
     session_id: SessionId
     server_pid: int
+    # Runs a line of sh on the host of the pane where that is another: its pid and tty mean nothing here.
+    far: Callable[[str], Awaitable[list[str]]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def exit_code(self) -> int | None:

@@ -52,6 +52,13 @@ def folder(path: str) -> str:
     return full
 
 
+def far_folder(path: str) -> str:
+    """A folder of another host, where tmux would start in HOME instead if it is not there."""
+    if not path.startswith("/") or "\0" in path:
+        raise BadInput(f"The folder cwd {path!r} is not absolute.", "Give a full path on that host.")
+    return path
+
+
 def environment(variables: Mapping[str, str]) -> tuple[str, ...]:
     """`-e NAME=value` for each variable."""
     flags: list[str] = []

@@ -6,13 +6,16 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 
 from muxpilot.tmux.endpoint import Command, Endpoint
+from muxpilot.tmux.failures import failure
 from muxpilot.tmux.protocol import Block, Reply
 
 
-async def run(endpoint: Endpoint, commands: Sequence[Command], *, may_start_server: bool = False) -> Reply:
+async def run(
+    endpoint: Endpoint, commands: Sequence[Command], *, may_start_server: bool = False, data: bytes = b""
+) -> Reply:
     """Run the commands and wait for the process; a caller that stops waiting ends it."""
     flags = () if may_start_server else ("-N",)
-    out, err, status = await _finished(endpoint, flags, commands)
+    out, err, status = await _finished(endpoint, flags, commands, data)
     printed = Block(ok=True, lines=tuple(out.removesuffix(b"\n").split(b"\n")) if out else ())
     # A server that cannot be started says why and exits with 0; one that could has printed the new ids.
     if status == 0 and not (may_start_server and err and not out):
@@ -25,12 +28,22 @@ async def program_version(endpoint: Endpoint) -> str:
     return (await _finished(endpoint, ("-V",), ()))[0].decode("utf-8", "replace")
 
 
+async def printed(endpoint: Endpoint, command: Command) -> bytes:
+    """What a command writes to its standard output, byte for byte."""
+    out, err, status = await _finished(endpoint, ("-N",), (command,))
+    if status:
+        raise failure(err.decode("utf-8", "replace"))
+    return out
+
+
 async def _finished(
-    endpoint: Endpoint, flags: Sequence[str], commands: Sequence[Command]
+    endpoint: Endpoint, flags: Sequence[str], commands: Sequence[Command], data: bytes = b""
 ) -> tuple[bytes, bytes, int | None]:
-    process = await endpoint.start(*flags, commands=commands, stdin=DEVNULL, stdout=PIPE)
+    given = endpoint.preamble(*flags, commands=commands) + data
+    stdin = PIPE if given else DEVNULL
+    process = await endpoint.start(*flags, commands=commands, stdin=stdin, stdout=PIPE)
     try:
-        out, err = await process.communicate()
+        out, err = endpoint.received(*await process.communicate(given or None))
     finally:
         if process.returncode is None:
             process.kill()

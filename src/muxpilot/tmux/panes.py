@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from muxpilot.errors import BadInput, NotFound
@@ -115,4 +116,6 @@ class Panes:
 
     async def _rows(self, *scope: str) -> Sequence[Pane]:
         rows = await self._connection.records(PANE, Pane, "list-panes", "-f", IS_NO_HUB, *scope)
+        if self._connection.endpoint.is_far:
+            rows = [replace(row, far=self._connection.shell) for row in rows]
         return list({row.id: row for row in reversed(rows)}.values())[::-1]

@@ -20,6 +20,7 @@ from muxpilot.tmux.endpoint import Endpoint, checked_socket, default_socket
 from muxpilot.tmux.input import Input
 from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.sessions import Sessions
+from muxpilot.tmux.ssh import FarEndpoint
 from muxpilot.tmux.startups import Startup, Startups
 from muxpilot.tmux.streams import Streams
 from muxpilot.tmux.targets import Targets
@@ -28,7 +29,10 @@ from muxpilot.tmux.windows import Windows
 
 
 class Tmux:
-    """The server on `socket`, or the one that plain `tmux` would use; it starts when it is needed."""
+    """The server on `socket`, or the one that plain `tmux` would use; it starts when it is needed.
+
+    With `ssh`, options and a destination, it is that of another host.
+    """
 
     def __init__(
         self,
@@ -39,16 +43,21 @@ class Tmux:
         timeout_s: float = 30,
         passes: tuple[str, ...] | None = None,
         startup: Callable[[Path], Startup] | None = None,
+        ssh: str | None = None,
     ) -> None:
-        path = checked_socket(socket) if socket is not None else default_socket()
-        self.connection = Connection(Endpoint(path, binary, config, passes), timeout_s=timeout_s)
+        if ssh is not None:
+            endpoint: Endpoint = FarEndpoint.to(ssh, socket, binary=binary, config=config)
+        else:
+            path = checked_socket(socket) if socket is not None else default_socket()
+            endpoint = Endpoint(path, binary, config, passes)
+        self.connection = Connection(endpoint, timeout_s=timeout_s)
         self.panes = Panes(self.connection)
         self.streams = Streams(self.connection, self.panes)
         self.clients = Clients(self.connection)
         self.buffers = Buffers(self.connection)
         self.capture = Capture(self.connection)
         self.input = Input(self.connection, self.buffers, self.panes)
-        self.startups = Startups(startup)
+        self.startups = Startups(None if ssh is not None else startup)
         births = Births(self.connection, self.streams, self.startups)
         self.windows = Windows(self.connection, births)
         self.sessions = Sessions(self.connection, self.clients, births)
@@ -56,7 +65,13 @@ class Tmux:
 
     @property
     def socket(self) -> str:
+        """What tells this server from others: the path of its socket, or `ssh:…` on another host."""
         return self.connection.endpoint.socket
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is on another host, where files, processes and terminals are not ours to see."""
+        return self.connection.endpoint.is_far
 
     async def version(self) -> Version:
         return await self.connection.server_version()

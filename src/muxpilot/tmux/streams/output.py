@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from muxpilot.errors import ConnectionLost, NoStream
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.control import ControlClient
-from muxpilot.tmux.failures import failure
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.protocol import Notice, Output
 from muxpilot.tmux.streams.stream import PaneStream
@@ -84,7 +83,7 @@ class OutputSource:
         try:
             await control.request(_ARE_YOU_THERE)
         except ConnectionLost:
-            raise failure(await control.last_words() or "lost server") from None
+            raise self._connection.endpoint.failure(await control.last_words()) from None
 
     async def _refuse_fleeting_session(self) -> None:
         ask = ("display-message", "-p", "-t", self.session, "#{session_id} #{destroy-unattached}")

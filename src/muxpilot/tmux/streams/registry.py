@@ -7,7 +7,14 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from muxpilot.errors import MuxpilotError, NoStream, NotFound
+from muxpilot.errors import (
+    ConnectionLost,
+    MuxpilotError,
+    NoStream,
+    NotAnswering,
+    NotFound,
+    Unreachable,
+)
 from muxpilot.tmux.connection import DEATHS, Connection
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.launch import Launch
@@ -21,6 +28,9 @@ from muxpilot.tmux.streams.stream import Exit, PaneStream
 # What is asked of tmux only to leave it tidy is not waited for longer than this.
 _TIDY_S = 0.5
 _LAST_ENDED = 32
+
+# A host that is gone may come back: how long it is waited for, try after try.
+_FAR_PAUSES_S = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0, *(8.0,) * 12)
 
 # How long nothing may come from a dead pane's pipe until that was all.
 _SILENCE_S = 0.05
@@ -136,7 +146,7 @@ class Streams:
         try:
             await self._attach(feed)
         except NoStream:
-            if not await self._pipe(feed):
+            if self._connection.endpoint.is_far or not await self._pipe(feed):
                 raise
 
     async def _pipe(self, feed: _Feed, launch: Launch | None = None) -> bool:
@@ -243,15 +253,21 @@ class Streams:
 
     async def _resettle(self, feed: _Feed) -> None:
         """The pane may have gone, died or moved: find it, and go on where it is now."""
-        async with self._opening:
-            feed.is_doubted = False
-            if feed.stream.ended is not None:
-                return
-            try:
-                await self._settle(feed, await self._find(feed))
-            except MuxpilotError as error:
-                if not feed.is_alive:
-                    await self._give_up(feed, None, error)
+        for pause_s in _FAR_PAUSES_S if self._connection.endpoint.is_far else (0.0,):
+            await asyncio.sleep(pause_s)
+            async with self._opening:
+                feed.is_doubted = False
+                if feed.stream.ended is not None:
+                    return
+                try:
+                    await self._settle(feed, await self._find(feed))
+                    return
+                except MuxpilotError as error:
+                    failed = error
+            if not _may_come_back(failed):
+                break
+        if not feed.is_alive:
+            await self._give_up(feed, None, failed)
 
     async def _settle(self, feed: _Feed, pane: Pane | None) -> None:
         if feed.pipe is not None:
@@ -261,7 +277,13 @@ class Streams:
         elif pane is None or pane.is_dead:
             await self._finish(feed, pane, None)
         elif not await self._is_at_home(feed, pane):
-            feed.stream.gap("the pane moved, or the connection to its session was lost")
+            reason = "the pane moved, or the connection to its session was lost"
+            if self._connection.endpoint.is_far:
+                await self._leave_home(feed)
+                await self._connect(feed)
+                feed.stream.gap(reason)
+                return
+            feed.stream.gap(reason)
             await self._reconnect(feed)
 
     async def _run_dry(self, feed: _Feed, pipe: PipeSource) -> None:
@@ -318,3 +340,7 @@ class Streams:
         except NotFound:
             return None
         return pane if feed.server_pid in (None, pane.server_pid) else None
+
+
+def _may_come_back(error: MuxpilotError) -> bool:
+    return isinstance(error, Unreachable | ConnectionLost | NotAnswering)

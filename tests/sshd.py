@@ -1,0 +1,128 @@
+"""A private sshd on loopback, with keys of its own: another host, as far as anybody can tell."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+LIMIT_S = 20.0
+
+
+@dataclass
+class Sshd:
+    """`arguments` are those of ssh that get there: options, then the destination."""
+
+    folder: Path
+    port: int
+    program: str
+    process: subprocess.Popen[bytes] | None = None
+    stopped: list[int] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return (
+            f"-F /dev/null -p {self.port} -i {self.folder}/user -o StrictHostKeyChecking=no "
+            f"-o UserKnownHostsFile={self.folder}/known {getpass.getuser()}@127.0.0.1"
+        )
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            argv = [self.program, "-D", "-e", "-f", str(self.folder / "config")]
+            self.process = subprocess.Popen(argv, stderr=log)
+        deadline = time.monotonic() + LIMIT_S
+        while not self._is_listening():
+            assert time.monotonic() < deadline, (self.folder / "log").read_text()
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """The host is gone: the listener, and all that came through it; not what they have started."""
+        pids = self._pids()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait(LIMIT_S)
+            self.process = None
+
+    def break_connections(self) -> None:
+        for pid in self._pids()[1:]:
+            os.kill(pid, signal.SIGKILL)
+
+    def freeze(self) -> None:
+        self.stopped = self._pids()
+        for pid in self.stopped:
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for pid in self.stopped:
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGCONT)
+        self.stopped = []
+
+    def _is_listening(self) -> bool:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def _pids(self) -> list[int]:
+        """The listener and the sshds below it, the outermost first."""
+        found = [self.process.pid] if self.process is not None else []
+        for pid in found:
+            for child in _children(pid):
+                if _name(child).startswith("sshd"):
+                    found.append(child)
+        return found
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+def serving(folder: Path, variables: Mapping[str, str]) -> Iterator[Sshd]:
+    """An sshd whose far side has these variables; it ends with the generator."""
+    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    if program is None or shutil.which("ssh") is None:
+        pytest.skip("no sshd here")
+    folder.chmod(0o700)
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", str(folder / name)], check=True)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    (folder / "authorized").chmod(0o600)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
+    (folder / "config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\n"
+        f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
+        "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPrintMotd no\nPrintLastLog no\n"
+        f"MaxStartups 100\nSetEnv {settings}\n"
+    )
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True, parents=True)
+    sshd = Sshd(folder, port, program)
+    try:
+        sshd.start()
+        yield sshd
+    finally:
+        sshd.thaw()
+        sshd.kill()
