@@ -52,6 +52,7 @@ MORE: dict[str, dict[str, Any]] = {
     "resize-pane": {"width": 50},
     "rename-session": {"newName": "good"},
     "execute-command": {"timeoutSeconds": 0},
+    "run-in-repl": {"timeout": 0},
 }
 
 WRONG: dict[str, list[Any]] = {

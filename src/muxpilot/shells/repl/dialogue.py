@@ -142,19 +142,21 @@ class Dialogue:
             await self._paste(self._with_tabs_quoted(step.text), turn)
 
     async def _paste(self, text: str, turn: Turn) -> None:
-        """Where a paste is typed, in pieces: what comes between two lines would be echoed once more."""
-        pane, send, sent = self._row.id, self._tmux.input, 0
-        pieces = _pieces(text) if self._listener.is_pasting is False else [text]
-        for piece in pieces[:-1]:
-            await send.paste(pane, piece)
-            sent += piece.count("\n")
+        pane, send = self._row.id, self._tmux.input
+        if self._listener.is_pasting is not False:
+            await send.paste(pane, text, enter=True)
+            return
+        sent = 0
+        for piece in _pieces(f"{text}\r"):
             await self._echoed(turn, sent)
-        await send.paste(pane, pieces[-1], enter=True)
+            await send.send_bytes(pane, piece.encode("utf-8", "surrogateescape"))
+            sent += piece.count("\n")
 
     async def _echoed(self, turn: Turn, newlines: int) -> None:
+        """Until the next prompt has come: the terminal echoes what is typed between two lines once more."""
         loop = asyncio.get_running_loop()
         until = loop.time() + _ECHO_S
-        while turn.echoed_newlines < newlines and loop.time() < until and self._listener.ended is None:
+        while not turn.has_echoed(newlines) and loop.time() < until and self._listener.ended is None:
             await self._listener.change(until - loop.time())
 
     def _with_tabs_quoted(self, text: str) -> str:
@@ -223,7 +225,7 @@ class Dialogue:
 def _pieces(text: str) -> list[str]:
     """Whole lines, so many that a terminal takes them at once."""
     pieces = [""]
-    for line in text.splitlines(keepends=True):
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         if pieces[-1] and len((pieces[-1] + line).encode()) > _PIECE_BYTES:
             pieces.append("")
         pieces[-1] += line

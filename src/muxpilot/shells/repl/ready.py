@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from muxpilot.errors import PaneDead, Refused
 from muxpilot.reading.render import text_lines
 from muxpilot.shells.repl.kinds import Prompt, Search, is_known, prompt_of, typed_behind
-from muxpilot.state import State, look
+from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 
 _LOOKED_AT = 4096
@@ -31,11 +31,6 @@ class Ready:
     state: State
     line: str
     prompt: Prompt
-
-
-async def state_of(row: Pane) -> State:
-    """Beside the event loop: a group of many threads takes some milliseconds."""
-    return await asyncio.to_thread(look, row.pid, row.tty)
 
 
 async def readied(

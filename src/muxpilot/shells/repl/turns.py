@@ -44,9 +44,11 @@ class Turn:
     def is_past_echo(self) -> bool:
         return self._echo is None
 
-    @property
-    def echoed_newlines(self) -> int:
-        return self._step.newlines if self._echo is None else self._echo.count(b"\n")
+    def has_echoed(self, newlines: int) -> bool:
+        """Whether so many lines have come, and the prompt of the next."""
+        if self._echo is None or not newlines:
+            return True
+        return self._echo.count(b"\n") >= newlines and not self._echo.endswith(b"\n")
 
     def feed(self, data: bytes) -> None:
         if self._echo is None:

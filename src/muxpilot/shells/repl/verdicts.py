@@ -7,9 +7,9 @@ import os
 from enum import Enum
 
 from muxpilot.shells.repl.kinds import is_known, prompt_of
-from muxpilot.shells.repl.ready import FAR_SHELL, Ready, state_of
+from muxpilot.shells.repl.ready import FAR_SHELL, Ready
 from muxpilot.shells.repl.turns import Listener, Turn
-from muxpilot.state import State
+from muxpilot.state import State, state_of
 from muxpilot.state.proc import Kernel, asked
 
 # The state is asked for after so much silence, and then again and again.
@@ -134,6 +134,8 @@ class Verdicts:
         pid = self._program.foreground_pid
         if pid is None or self._program.is_remote:
             return False
+        if self._row.far is not None:
+            return self.state.waiting_for == "shell"
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
