@@ -149,6 +149,11 @@ class Dispatch:
         tool = self._tools[name].chosen(raw)
         await self._allowed(tool, checked(tool.arguments, raw))
 
+    def native(self, name: str, raw: Mapping[str, Any]) -> str:
+        """The name by which the policy knows the tool that a call is about."""
+        tool = self._in_scope.get(name)
+        return tool.chosen(raw).name if tool is not None else name
+
     def missed(self, uri: str) -> None:
         """Record a read of what is no resource."""
         self._recorder.write(Record("resource", uri=uri, outcome="unknown"))

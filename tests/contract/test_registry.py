@@ -188,6 +188,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "heartbeat.py": ("toolkit",),
+    "scopes": ("errors", "tmux", "servers", "toolkit", "tools"),
     "dispatch.py": (
         *("errors", "tmux", "reading", "record", "servers", "shells", "toolkit", "heartbeat", "watch"),
     ),

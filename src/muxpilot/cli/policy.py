@@ -31,7 +31,7 @@ async def _explain(settings: Settings, tool: str, raw: dict[str, Any]) -> tuple[
 
 async def _verdict(app: App, tool: str, raw: dict[str, Any]) -> tuple[bool, str]:
     """A target that is not there is told as such: what could not be looked up is not allowed."""
-    key = app.judge.policy.closing_key(tool)
+    key = app.judge.policy.closing_key(app.dispatch.native(tool, raw))
     if key is not None:
         return False, f"{key}: the tool is not allowed"
     if tool not in app.dispatch.offered:

@@ -64,6 +64,7 @@ async def run(
     gate = Gate(presence, token=token, is_local=is_local)
     try:
         async with manager.run():
+            await app.begin()
             web = _Web(_config(gate))
             serving = asyncio.create_task(web.serve(list(sockets)))
             await _first(serving, stopped)
