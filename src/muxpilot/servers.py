@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from muxpilot.errors import Unavailable
+from muxpilot.errors import BadInput
 from muxpilot.shells.startup import ShellStart
 from muxpilot.tmux import Tmux
 from muxpilot.tmux.endpoint import checked_socket, default_socket
+from muxpilot.tmux.ssh import FarEndpoint, identity
 
 # What is done only to leave tmux tidy is waited for this long before the connection is closed under it.
 _TIDY_S = 0.25
@@ -21,6 +22,13 @@ class Named:
 
     socket: str | None = None
     ssh: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """What tells it from others; `socket` of its Tmux is the same."""
+        if self.ssh is not None:
+            return identity(self.ssh, self.socket)
+        return self.socket or default_socket()
 
 
 class Servers:
@@ -36,9 +44,10 @@ class Servers:
         prepare: Callable[[Tmux], None] = lambda tmux: None,
         sees: Callable[[str], bool] = lambda socket: True,
     ) -> None:
-        self._default = checked_socket(socket) if socket else default_socket()
-        self._ssh = ssh
-        self._named = named or {}
+        here = socket or default_socket() if ssh is None else socket
+        self._default = _checked("", Named(here, ssh))
+        pairs = (named or {}).items()
+        self._named = {name: _checked(f"servers.{name}.ssh: ", entry) for name, entry in pairs}
         self._passes = passes
         self._prepare = prepare
         self._sees = sees
@@ -49,38 +58,40 @@ class Servers:
         return self.get(None)
 
     def get(self, socket: str | None) -> Tmux:
-        path = self._path(socket)
-        if path not in self._servers:
-            self._servers[path] = tmux = Tmux(path, passes=self._passes, startup=ShellStart)
+        entry = self._entry(socket)
+        key = entry.identity
+        if key not in self._servers:
+            self._servers[key] = tmux = Tmux(
+                entry.socket, passes=self._passes, startup=ShellStart, ssh=entry.ssh
+            )
             self._prepare(tmux)
-        return self._servers[path]
+        return self._servers[key]
 
-    def _path(self, socket: str | None) -> str:
+    def _entry(self, socket: str | None) -> Named:
         if socket is None:
-            if self._ssh is not None:
-                raise _far("The default tmux server", self._ssh)
             return self._default
-        found = self._named.get(socket)
-        if found is None:
-            return checked_socket(socket)
-        if found.ssh is not None:
-            raise _far(f"The server {socket!r}", found.ssh)
-        return checked_socket(found.socket) if found.socket else default_socket()
+        return self._named.get(socket) or Named(checked_socket(socket))
 
     def known(self) -> Iterator[tuple[str, Named]]:
         """The default server and those with a name, as far as they may be used."""
-        for name, entry in (("default", Named(self._default, self._ssh)), *self._named.items()):
-            socket = entry.socket or ("" if entry.ssh else default_socket())
-            if self._sees(socket):
-                yield name, Named(socket, entry.ssh)
+        for name, entry in (("default", self._default), *self._named.items()):
+            if self._sees(entry.identity):
+                yield name, entry
 
     async def close(self) -> None:
         servers, self._servers = self._servers, {}
         await asyncio.gather(*(_leave(server) for server in servers.values()))
 
 
-def _far(what: str, ssh: str) -> Unavailable:
-    return Unavailable(f"{what} is on another host ({ssh}).", "This version reaches this host only.")
+def _checked(where: str, entry: Named) -> Named:
+    """A route that is wrong is told at the start; a path there is nobody's to check from here."""
+    if entry.ssh is None:
+        return Named(checked_socket(entry.socket)) if entry.socket else entry
+    try:
+        FarEndpoint.to(entry.ssh, entry.socket)
+    except BadInput as error:
+        raise BadInput(f"{where}{error.what}", error.hint) from None
+    return entry
 
 
 async def _leave(server: Tmux) -> None:

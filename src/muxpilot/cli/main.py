@@ -19,6 +19,7 @@ CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
 _SETTINGS = (
     "scope",
     "socket",
+    "ssh",
     "shell_type",
     "config",
     "audit",
@@ -85,6 +86,12 @@ def _common(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
         "--scope", default=missing, help=f"which tools are offered: {scopes} (TMUX_MCP_SCOPE)"
     )
     parser.add_argument("--socket", default=missing, metavar="PATH", help="the tmux server (TMUX_MCP_SOCKET)")
+    parser.add_argument(
+        "--ssh",
+        default=missing,
+        metavar="'OPTIONS DEST'",
+        help="the tmux server is on another host (TMUX_MCP_SSH)",
+    )
     parser.add_argument(
         "--shell-type",
         default=missing,

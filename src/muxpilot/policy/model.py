@@ -11,6 +11,7 @@ from muxpilot.errors import BadInput
 from muxpilot.patterns import compiled
 from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.groups import STANDS_FOR, gates, group_names, members
+from muxpilot.tmux.ssh import identity, is_far
 from muxpilot.toolkit.spec import Tool
 
 OPEN_TOOLS = frozenset({"socket-for-path", "list-servers"})  # they reach no server that a call names
@@ -41,7 +42,7 @@ class Policy:
         return next((self.closed[name] for name in names if name in self.closed), None)
 
     def allows_socket(self, socket: str) -> bool:
-        return self.sockets is None or os.path.realpath(socket) in self.sockets
+        return self.sockets is None or _place(socket) in self.sockets
 
 
 def load(settings: Settings, tools: Sequence[Tool]) -> Policy:
@@ -68,12 +69,19 @@ def _set(values: Sequence[str] | None) -> frozenset[str] | None:
 
 
 def _sockets(settings: Settings) -> frozenset[str] | None:
-    """As paths; a name of `[servers]` means that server's socket."""
+    """As paths; a name of `[servers]` means that server, here or on another host."""
     listed = settings.security.allowed_sockets
     if listed is None:
         return None
     named = {name: entry.socket for name, entry in settings.servers.items() if entry.socket}
-    return frozenset(os.path.realpath(os.path.expanduser(named.get(item, item))) for item in listed)
+    far = {name: identity(entry.ssh, entry.socket) for name, entry in settings.servers.items() if entry.ssh}
+    if settings.ssh:
+        far["default"] = identity(settings.ssh, settings.socket)
+    return frozenset(far.get(item) or _place(os.path.expanduser(named.get(item, item))) for item in listed)
+
+
+def _place(socket: str) -> str:
+    return socket if is_far(socket) else os.path.realpath(socket)
 
 
 def _commands(settings: Settings) -> CommandRule | None:

@@ -58,7 +58,7 @@ class Gate:
         """What a person does at this prompt, or has typed there."""
         stream = self._shell.stream
         assert stream is not None
-        if is_in_front(layer.pid, self._shell.row.pid) is False:
+        if self._shell.row.far is None and is_in_front(layer.pid, self._shell.row.pid) is False:
             return _SOMEBODYS
         if not layer.shell.tells_start:
             await self._settled()

@@ -35,6 +35,8 @@ class Life:
 
     def watch(self) -> None:
         """Where the system has no such descriptor, the stream's end tells, a second later at most."""
+        if self._shell.row.far is not None:
+            return
         with suppress(OSError, AttributeError):
             self._pidfd = os.pidfd_open(self._shell.row.pid)
             asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
@@ -50,7 +52,7 @@ class Life:
     async def keep(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._pidfd < 0 or self._is_kept:
+        if self._is_kept or (self._pidfd < 0 and self._shell.row.far is None):
             return
         connection, pane = self._shell.tmux.connection, self._shell.row.id
         if self._closes_by_itself is None:
@@ -74,6 +76,15 @@ class Life:
                 await self._shell.tmux.connection.run(
                     ("set-option", "-p", "-u", "-t", self._shell.row.id, "remain-on-exit")
                 )
+
+    async def bury(self) -> None:
+        """Close a dead pane of another host, where only its stream tells that it has died."""
+        if self._shell.row.far is None or not self._is_kept:
+            return
+        with suppress(MuxpilotError):  # it is gone, or its host is
+            if (await self._shell.tmux.panes.get(self._shell.row.id)).is_dead:
+                self._is_kept = False
+                await self._shell.tmux.panes.kill(self._shell.row.id)
 
     def _ended(self) -> None:
         self.close()

@@ -45,7 +45,8 @@ class Loader:
         kind = shell_of(state.foreground_cmd) if state.is_shell else None
         self._shell.scanner.nonces.add(self._nonce)
         try:
-            if kind is not None and _reads_our_files(state.foreground_pid):
+            is_far = self._shell.row.far is not None
+            if kind is not None and not is_far and _reads_our_files(state.foreground_pid):
                 await self._by_file(kind)
             else:
                 await self._by_line()

@@ -20,7 +20,7 @@ from muxpilot.shells.layers import At, Layer, Layers
 from muxpilot.shells.lives import Life
 from muxpilot.shells.marks import Mark, Scanner
 from muxpilot.shells.runs import Run
-from muxpilot.state import State, look
+from muxpilot.state import State, state_of
 from muxpilot.tmux import Data, End, Gap, Pane, PaneId, PaneStream, Tmux
 
 log = logging.getLogger("muxpilot")
@@ -157,7 +157,7 @@ class PaneShell:
 
     async def state(self) -> State:
         """What stands in front, by the system's word; asked beside the event loop."""
-        return await asyncio.to_thread(look, self.row.pid, self.row.tty)
+        return await state_of(self.row)
 
     def silence_s(self) -> float:
         return asyncio.get_running_loop().time() - self.last_output
@@ -182,6 +182,7 @@ class PaneShell:
             elif isinstance(event, End):
                 self.layers.text(self.scanner.rest())
                 self.end(event.status, event.reason)
+                await self.life.bury()
             self._changed()
 
     def _data(self, event: Data) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from muxpilot.errors import Refused
+from muxpilot.errors import Refused, Unavailable
 from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
 from muxpilot.shells.prompts import looks_like_a_question, looks_like_a_shell
@@ -56,7 +56,7 @@ class Run:
 
     def _in_file(self) -> str:
         """What this shell's prompt cannot take is read from a file."""
-        if len(self._shell.layers.stack) > 1:
+        if len(self._shell.layers.stack) > 1 or self._shell.row.far is not None:
             raise Refused(
                 f"{self._layer.shell.name} cannot be given this text at its prompt.",
                 "Leave out tabs and lines above 4,000 bytes, or put it into a file there.",
@@ -124,8 +124,17 @@ class Run:
 
     async def _lets_others_in(self) -> bool:
         """After a silence: whether it waits for somebody, and whether the next command may go inside it."""
-        state = await self._shell.state()
-        line = await self._shell.tmux.capture.cursor_line(self._shell.row.id)
+        try:
+            state = await self._shell.state()
+            line = await self._shell.tmux.capture.cursor_line(self._shell.row.id)
+        except Unavailable as error:
+            if self._shell.row.far is None:
+                raise
+            self._command.waits(None, str(error))  # its host may come back
+            return False
+        if self._has_ended_unseen(state):
+            self._shell.layers.forget(self._layer, "It has ended, unseen: its output was interrupted.")
+            return True
         if self._opened_a_shell(state, line):
             self._command.waits(
                 "shell", f"It has opened a shell that stands at its prompt: {line.strip()!r}."
@@ -137,6 +146,11 @@ class Run:
         else:
             self._command.waits(waits_for, f"It waits for {_KINDS[waits_for]}: {line.strip()[-200:]!r}.")
         return False
+
+    def _has_ended_unseen(self, state: State) -> bool:
+        """After a gap in the stream, in which its end has been told."""
+        is_back = state.waiting_for == "shell" and state.foreground_pid == self._layer.pid
+        return self._layer.at is At.UNKNOWN and self._command.output.lost > 0 and is_back
 
     def _opened_a_shell(self, state: State, line: str) -> bool:
         if state.waiting_for == "shell":

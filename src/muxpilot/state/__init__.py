@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from muxpilot.state.decide import State, decide, unknown
 from muxpilot.state.facts import Program, Wait
@@ -10,7 +13,30 @@ from muxpilot.state.group import detached, members, programs
 from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
 from muxpilot.state.tty import mode_of
 
-__all__ = ["State", "is_in_front", "look"]
+__all__ = ["State", "is_in_front", "look", "state_of"]
+
+
+class Pane(Protocol):
+    """Whose state can be asked for; `far` runs a line of sh on its host where that is another."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def tty(self) -> str: ...
+    @property
+    def current_command(self) -> str: ...
+    @property
+    def far(self) -> Callable[[str], Awaitable[list[str]]] | None: ...
+
+
+async def state_of(pane: Pane) -> State:
+    """Beside the event loop: a group of many threads takes some milliseconds."""
+    if pane.far is None:
+        return await asyncio.to_thread(look, pane.pid, pane.tty)
+    from muxpilot.state import far
+
+    return await far.look(pane.far, pane.pid, pane.tty, pane.current_command)
+
 
 # They give what they start a terminal of its own, poll ours in raw mode meanwhile, and pass everything on.
 _RELAYS = frozenset("script scriptlive sudo su doas runuser apt apt-get unbuffer expect setpriv".split())

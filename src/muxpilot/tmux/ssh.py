@@ -14,6 +14,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import ClassVar, Self
 
@@ -21,6 +22,7 @@ from muxpilot.errors import BadInput, MuxpilotError, NotAnswering, NoTmux, Unava
 from muxpilot.tmux import failures, quote
 from muxpilot.tmux.endpoint import Command, Endpoint, our_folder
 
+_FAR = "ssh:"
 _PATIENCE_S = 9.0
 _TURN_S = 5.0
 
@@ -204,9 +206,16 @@ class FarEndpoint(Endpoint):
         return str(our_folder() / f"{digest}.turn")
 
 
+@lru_cache(maxsize=64)
 def identity(ssh: str, path: str | None) -> str:
     """What tells this server from all others, where a local one has its socket's path."""
-    return f"ssh:{shlex.join(shlex.split(ssh))}:{path or ''}"
+    route = Route.parse(ssh)
+    return f"{_FAR}{shlex.join((*route.options, route.destination))}:{path or ''}"
+
+
+def is_far(socket: str) -> bool:
+    """Whether this is such an identity; a socket's path begins with a slash."""
+    return socket.startswith(_FAR)
 
 
 def _quoted(word: str | bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,6 +12,9 @@ from muxpilot.tmux import Client, PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+
+# They are asked side by side; one that hangs must not hold back what the others say.
+_PATIENCE_S = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +81,23 @@ async def detach_client(
 @tool(Effect.READ, PRIMITIVE, "list")
 async def list_servers(ctx: Context) -> ServerList:
     """List the tmux servers that can be named, and how they are."""
-    return ServerList([await _server(ctx, name, entry) for name, entry in ctx.servers.known()])
+    return ServerList(
+        await asyncio.gather(*(_server(ctx, name, entry) for name, entry in ctx.servers.known()))
+    )
 
 
 async def _server(ctx: Context, name: str, entry: Named) -> ServerRow:
+    tmux = ctx.servers.get(None if name == "default" else name)
+    socket = entry.socket or ("" if entry.ssh else tmux.socket)
     try:
-        tmux = ctx.servers.get(None if name == "default" else name)
-    except MuxpilotError as error:
-        return ServerRow(name, entry.socket or "", entry.ssh, "unreachable", None, None, str(error))
-    try:
-        sessions = len(await tmux.sessions.list())
-        version = await tmux.version_text()
+        async with tmux.connection.deadline(_PATIENCE_S):
+            sessions = len(await tmux.sessions.list())
+            version = await tmux.version_text()
     except NoServer:
-        return ServerRow(name, tmux.socket, None, "idle", None, 0)
+        return ServerRow(name, socket, entry.ssh, "idle", None, 0)
     except MuxpilotError as error:
-        return ServerRow(name, tmux.socket, None, "unreachable", None, None, str(error))
-    return ServerRow(name, tmux.socket, None, "connected", version, sessions)
+        return ServerRow(name, socket, entry.ssh, "unreachable", None, None, str(error))
+    return ServerRow(name, socket, entry.ssh, "connected", version, sessions)
 
 
 @tool(Effect.CHANGE, STARRED, "display")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from muxpilot.state import State, look
+from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
@@ -35,7 +34,7 @@ class PaneState:
         """A pane as it is at this moment; looked at beside the event loop, for a big group takes a while."""
         if row.is_dead:
             return cls._of(row, None, is_waiting=False)
-        state = await asyncio.to_thread(look, row.pid, row.tty)
+        state = await state_of(row)
         return cls._of(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
 
     @classmethod

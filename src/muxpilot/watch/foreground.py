@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from contextlib import suppress
 
-from muxpilot.state import State, look
+from muxpilot.errors import MuxpilotError
+from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane
 
 # The state is asked for after so much silence, and again while nothing is printed, ever less often.
 PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)
 _MOST_PROCESSES = 64
 _GLANCE_S = 0.02
-
-
-async def state_of(pane: Pane) -> State:
-    """Beside the event loop: a group of many threads takes some milliseconds."""
-    return await asyncio.to_thread(look, pane.pid, pane.tty)
 
 
 def is_at_prompt(state: State) -> bool:
@@ -40,7 +35,7 @@ class Foreground:
     def heard(self, data: bytes, now: float) -> None:
         """Output came: a glance at who is in front, or a command that never falls silent goes unseen."""
         self._has_line = self._has_line or b"\n" in data
-        if self._home is not None and now >= self._glanced + _GLANCE_S:
+        if self._pane.far is None and self._home is not None and now >= self._glanced + _GLANCE_S:
             self._glanced = now
             front = _front(self._pane.pid)
             if front is not None and front != self._home:
@@ -48,11 +43,14 @@ class Foreground:
 
     async def look(self) -> State | None:
         """The state, or None if nothing has stirred since the last one."""
-        signs = _signs(self._pane.pid)
+        signs = _signs(self._pane.pid) if self._pane.far is None else None
         if self.state is not None and signs is not None and signs == self._signs:
             return None
         self._signs = signs
-        self.state = await state_of(self._pane)
+        try:
+            self.state = await state_of(self._pane)
+        except MuxpilotError:
+            return None  # its host cannot be asked now
         if self._running is None and self.state.is_known:
             self._note(self.state)
         return self.state
@@ -62,8 +60,8 @@ class Foreground:
         if not is_at_prompt(state):
             self._running = state.foreground_pid
         elif self._home is None:
-            self._home, self._reaped = state.foreground_pid, _reaped(state.foreground_pid)
-        elif self._has_line and _reaped(self._home) != self._reaped:
+            self._home, self._reaped = state.foreground_pid, self._children_of(state.foreground_pid)
+        elif self._has_line and self._children_of(self._home) != self._reaped:
             self._running = self._home  # too quick to be seen, but the shell has waited for a child
 
     def has_command_ended(self) -> bool:
@@ -73,7 +71,12 @@ class Foreground:
             return False
         if self._home is not None and state.foreground_pid != self._home:
             return False  # another shell, inside the command
-        return self._running == state.foreground_pid or not _is_alive(self._running)
+        if self._running == state.foreground_pid or self._pane.far is not None:
+            return True
+        return not _is_alive(self._running)
+
+    def _children_of(self, pid: int | None) -> bytes | None:
+        return _reaped(pid) if self._pane.far is None else None
 
 
 def _is_alive(pid: int) -> bool:

@@ -12,10 +12,10 @@ from contextlib import suppress
 from muxpilot.errors import MuxpilotError, Refused
 from muxpilot.shells.command import Command, Status
 from muxpilot.shells.registry import Shells
-from muxpilot.state import State
+from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.streams import Exit
-from muxpilot.watch.foreground import is_at_prompt, state_of
+from muxpilot.watch.foreground import is_at_prompt
 from muxpilot.watch.watch import Start
 
 Begin = Callable[[Tmux, Pane, PaneStream], Awaitable[Start]]
