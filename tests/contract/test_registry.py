@@ -30,7 +30,7 @@ KILLING = {
     *("kill-session", "kill-window", "kill-pane", "detach-client", "respawn-pane"),
     *("set-buffer", "load-buffer", "save-buffer", "delete-buffer"),
 }
-TYPING = {"paste-text", "start-and-watch", "execute-command", "cancel-command", "run-in-repl"}
+TYPING = {"paste-text", "start-and-watch", "execute-command", "cancel-command", "run-in-repl", "run-on"}
 READING = {
     *("socket-for-path", "list-sessions", "find-session", "get-current-session", "list-windows"),
     *("list-panes", "list-clients", "list-servers", "capture-pane", "read-pane", "search-panes"),

@@ -40,6 +40,7 @@ GOOD: dict[str, Any] = {
     "mode": "literal",
     "name": "good",
     "path": "/tmp",
+    "panes": [{"paneId": "%0"}],
     "pattern": "x",
     "query": "x",
     "text": "x",

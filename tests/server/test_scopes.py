@@ -26,7 +26,9 @@ PRIMITIVES = STARRED | set(
     """.split()
 )
 WORKFLOWS = {"start-and-watch", "watch-pane", "run-in-repl", "pane-state"}
-EVERYTHING = PRIMITIVES | WORKFLOWS | {"wait-for-pane-change", "notify-when", "get-watch", "cancel-watch"}
+EVERYTHING = (
+    PRIMITIVES | WORKFLOWS | {"run-on", "wait-for-pane-change", "notify-when", "get-watch", "cancel-watch"}
+)
 SCOPES = {"agentic": STARRED | WORKFLOWS, "primitives": PRIMITIVES, "all": EVERYTHING}
 
 

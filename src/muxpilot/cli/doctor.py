@@ -18,7 +18,7 @@ from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.servers import Servers
 from muxpilot.tmux import version
 
-_PATIENCE_S = 2.0
+_PATIENCE_S, _FAR_PATIENCE_S = 2.0, 12.0
 SHELLS = ("bash", "zsh", "fish", "dash", "busybox", "ksh", "mksh")
 
 
@@ -41,10 +41,10 @@ def _machine() -> Iterator[Finding]:
 
 
 async def _server(settings: Settings) -> Finding:
-    servers = Servers(settings.socket)
+    servers = Servers(settings.socket, ssh=settings.ssh)
     tmux = servers.default
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_FAR_PATIENCE_S if tmux.is_far else _PATIENCE_S):
             count = len(await tmux.sessions.list())
         return Finding(is_good=True, words=f"tmux server on {tmux.socket}: {count} sessions")
     except NoServer:
