@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 from mcp.client.session import ClientSession
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.wire import LIMIT_S, Place, command, environment
 
@@ -90,7 +90,7 @@ def _named(headers: dict[str, str]) -> dict[str, str]:
 async def session(web: Web, **more: Any) -> AsyncIterator[ClientSession]:
     """The SDK's own client; it ends its session on the way out."""
     async with (
-        create_mcp_http_client(headers=web.headers) as http,
+        httpx2.AsyncClient(headers=web.headers, timeout=httpx2.Timeout(LIMIT_S, read=60)) as http,
         streamable_http_client(web.url, http_client=http) as (reader, writer),
         ClientSession(reader, writer, **more) as client,
     ):

@@ -48,11 +48,17 @@ def listen(http: Http) -> list[socket.socket]:
             f"--http {http.host}:{http.port} would be open to other machines.",
             "Add --http-token-file PATH, or use 127.0.0.1.",
         )
+    # The protocol is said, or asyncio would not switch Nagle's algorithm off: 40 ms for each answer.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return [socket.create_server(address, family=family, backlog=_BACKLOG)]
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
     except OSError as error:
+        listener.close()
         what = f"--http {http.host}:{http.port} cannot be listened on: {error.strerror}."
         raise BadInput(what, "Use another address or port; 0 is any port that is free.") from None
+    return [listener]
 
 
 def is_loopback(host: str) -> bool:

@@ -101,6 +101,7 @@ def _config(gate: Gate) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=1,
     )
 

@@ -1,0 +1,204 @@
+"""muxpilot behind HTTP: many clients at once, and what one process carries.
+
+    ./dev bench http [--scale]
+
+Each client has a session and a connection of its own and asks again as soon as it is answered. The clients
+share one process beside the server's, so on few cores they take their part of the time that is told. It
+ends with 1 if a call failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.measure import Times, machine, print_table
+from bench.server import private_tmux
+
+HEAD = ("clients", "calls", "failed", "calls/s", "p50 ms", "p95 ms", "p99 ms", "server MB")
+SCALE_HEAD = ("what", "how many", "list-panes p50 ms", "p95 ms", "server MB")
+WHO = {"name": "bench", "version": "1"}
+_IDS = count(1)
+
+
+class Client:
+    """One keep-alive connection and one session, without a library that would take longer than the server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._session = ""
+
+    async def open(self) -> None:
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": WHO}
+        head, _ = await self._post({"method": "initialize", "params": params, "id": next(_IDS)})
+        found = re.search(r"mcp-session-id: (\S+)", head)
+        assert found, head
+        self._session = f"mcp-session-id: {found[1]}\r\n"
+        await self._post({"method": "notifications/initialized"})
+
+    async def call(self, tool: str, **arguments: Any) -> bool:
+        """Whether it was answered, and well."""
+        params = {"name": tool, "arguments": arguments}
+        head, body = await self._post({"method": "tools/call", "params": params, "id": next(_IDS)})
+        return head.startswith("HTTP/1.1 200 ") and b'"isError":false' in body
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def _post(self, message: dict[str, Any]) -> tuple[str, bytes]:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        head = (
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            "accept: application/json, text/event-stream\r\n"
+            f"{self._session}content-length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        answer = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+        if "chunked" in answer.lower():
+            return answer, await self._chunks()
+        length = re.search(r"content-length: (\d+)", answer, re.IGNORECASE)
+        return answer, await self._reader.readexactly(int(length[1]) if length else 0)
+
+    async def _chunks(self) -> bytes:
+        body = b""
+        while size := int(await self._reader.readline(), 16):
+            body += (await self._reader.readexactly(size + 2))[:-2]
+        await self._reader.readline()
+        return body
+
+
+@asynccontextmanager
+async def clients(port: int, number: int) -> AsyncIterator[list[Client]]:
+    made = []
+    try:
+        for _ in range(number):
+            made.append(Client(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)))
+            await made[-1].open()
+        yield made
+    finally:
+        for client in made:
+            client.close()
+
+
+@contextmanager
+def server(socket: str, home: str) -> Iterator[tuple[int, int]]:
+    """Its port and its pid."""
+    argv = [sys.executable, "-m", "muxpilot", "--scope", "all", "--http", "127.0.0.1:0", "--socket", socket]
+    kept = {name: os.environ[name] for name in ("PATH", "TERM", "LANG") if name in os.environ}
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=kept | {"HOME": home}, cwd=home)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        yield int(line.rstrip().removesuffix("/mcp").rpartition(":")[2]), process.pid
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def megabytes(pid: int) -> str:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return f"{int(found[1]) / 1024:.0f}" if found else "?"
+
+
+async def crowd(port: int, pid: int, *, number: int, calls: int) -> tuple[list[str], int]:
+    taken: list[float] = []
+    failed = 0
+
+    async def run(client: Client) -> None:
+        nonlocal failed
+        for _ in range(calls):
+            began = time.perf_counter()
+            failed += not await client.call("list-panes")
+            taken.append((time.perf_counter() - began) * 1000)
+
+    async with clients(port, number) as made:
+        began = time.perf_counter()
+        await asyncio.gather(*map(run, made))
+        each_s = number * calls / (time.perf_counter() - began)
+        size = megabytes(pid)
+    times = Times(taken)
+    at = [f"{times.at(share):.1f}" for share in (0.5, 0.95, 0.99)]
+    return [str(number), str(number * calls), str(failed), f"{each_s:.0f}", *at, size], failed
+
+
+async def one_by_one(client: Client, rounds: int = 100, **arguments: Any) -> list[str]:
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        assert await client.call("list-panes", **arguments)
+        taken.append((time.perf_counter() - began) * 1000)
+    return [f"{Times(taken).at(share):.1f}" for share in (0.5, 0.95)]
+
+
+async def panes(most: int) -> AsyncIterator[list[str]]:
+    """All panes of one tmux in one answer."""
+    with private_tmux() as (socket, home), server(socket, home) as (port, pid):
+        async with clients(port, 1) as [client]:
+            there = 4
+            for wanted in (4, 50, 200, most):
+                more = ["new-window", "-d", "-t", "=0:", "exec sleep 1000", ";"] * (wanted - there)
+                argv = ["tmux", "-S", socket, *more, "has-session"]
+                await asyncio.to_thread(subprocess.run, argv, check=True)
+                there = wanted
+                yield ["panes of one tmux", str(wanted), *await one_by_one(client), megabytes(pid)]
+
+
+async def servers(most: int) -> AsyncIterator[list[str]]:
+    """One after another, each asked: all of them are then connected."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(private_tmux())[0] for _ in range(most)]
+        home = os.path.dirname(sockets[0])
+        port, pid = stack.enter_context(server(sockets[0], home))
+        async with clients(port, 1) as [client]:
+            for wanted in (1, most // 2, most):
+                for socket in sockets[:wanted]:
+                    assert await client.call("list-panes", socket=socket)
+                yield ["tmux servers connected", str(wanted), *await one_by_one(client), megabytes(pid)]
+
+
+async def crowds(arguments: argparse.Namespace) -> int:
+    rows, lost = [], 0
+    with private_tmux() as (socket, home), server(socket, home) as (port, pid):
+        sizes = [1, arguments.clients, *((100, 300) if arguments.scale else ())]
+        for number in sizes:
+            row, failed = await crowd(port, pid, number=number, calls=arguments.calls)
+            rows.append(row)
+            lost += failed
+    print_table(HEAD, rows)
+    return lost
+
+
+async def measured(arguments: argparse.Namespace) -> int:
+    print(f"{machine()}, load {os.getloadavg()[0]:.1f}\n")
+    lost = await crowds(arguments)
+    if arguments.scale:
+        rows = [row async for row in panes(500)] + [row async for row in servers(20)]
+        print()
+        print_table(SCALE_HEAD, rows)
+    return 1 if lost else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="muxpilot behind HTTP, measured")
+    parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=50, help="of each client")
+    parser.add_argument("--scale", action="store_true", help="also more clients, panes and tmux servers")
+    return asyncio.run(measured(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
