@@ -21,6 +21,8 @@ from muxpilot.cli.main import CLIENTS as OFFERED
 from muxpilot.cli.main import main
 from muxpilot.config import SHELL_TYPES, settings
 from muxpilot.errors import BadInput
+from muxpilot.scopes import dialect_of
+from muxpilot.servers import Servers
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
 from tests.server.wire import Place, private_place
@@ -268,7 +270,9 @@ def test_tools_lists_the_tools_of_a_scope(run: Run, scope: str | None) -> None:
     flags = ["--scope", scope] if scope else []
     code, out, err = run("tools", *flags)
     assert (code, err) == (0, "")
-    wanted = [tool.name for tool in TOOLS if Scope(scope or "agentic") in tool.scopes]
+    asked = Scope(scope or "agentic")
+    dialect = dialect_of(asked, Servers("/tmp/mx-none/s"))
+    wanted = [tool.exposed for tool in (dialect.tools if dialect else TOOLS) if asked in tool.scopes]
     assert [line.split()[0] for line in out.splitlines()] == wanted
     assert all(len(line.split()) > 1 for line in out.splitlines())
 

@@ -1,0 +1,76 @@
+"""However a debug server ends, its session and all that its panes started are gone; others' stay."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.conftest import eventually, is_running
+from tests.scopes.conftest import Speaker, speaking
+from tests.scopes.test_debug import stubborn
+from tests.server.wire import Place
+
+WAYS = ("eof", "SIGTERM", "SIGINT", "SIGHUP")
+
+
+def sessions(place: Place) -> list[str]:
+    return place.tmux("list-sessions", "-F", "#{session_name}").splitlines()
+
+
+async def end(debug: Speaker, way: str) -> None:
+    """With stdin open, unless its end is the way."""
+    if way == "eof":
+        await debug.wire.leave()
+    else:
+        os.kill(debug.wire.pid, signal.Signals[way])
+        await debug.wire.ended()
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_everything_is_gone_when_the_server_ends(place: Place, way: str) -> None:
+    place.tmux("new-session", "-d", "-s", "person", "cat")
+    async with speaking(place, "debug") as debug:
+        pids = await stubborn(debug)
+        await end(debug, way)
+        assert debug.wire.process.returncode == 0
+        assert await debug.wire.stderr() == ""
+    assert not any(is_running(pid) for pid in pids)
+    assert sessions(place) == ["person"]
+
+
+async def test_processes_are_gone_even_if_tmux_does_not_answer(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "person", "cat")
+    async with speaking(place, "debug") as debug:
+        pids = await stubborn(debug)
+        with place.stopped():
+            await end(debug, "SIGTERM")
+            assert not any(is_running(pid) for pid in pids)
+    async with speaking(place, "debug"):
+        await eventually(lambda: _is_alone(place))
+
+
+async def test_what_a_killed_server_left_is_gone_after_the_next_start(place: Place) -> None:
+    """Only that: neither a live server's session nor one that looks alike is touched."""
+    place.tmux("new-session", "-d", "-s", "person", "cat")
+    place.tmux("new-session", "-d", "-s", "debug-99999999", "cat")
+    async with speaking(place, "debug") as alive, speaking(place, "debug") as killed:
+        await alive.says("tmux_create_pane", command="cat")
+        pids = await stubborn(killed)
+        killed.wire.process.kill()
+        await killed.wire.ended()
+        assert f"debug-{killed.wire.pid}" in sessions(place)
+        async with speaking(place, "debug"):
+
+            async def is_reaped() -> bool:
+                return f"debug-{killed.wire.pid}" not in sessions(place) and not any(map(is_running, pids))
+
+            await eventually(is_reaped)
+            left = [name for name in sessions(place) if "hub" not in name]
+            assert sorted(left) == sorted(["person", "debug-99999999", f"debug-{alive.wire.pid}"])
+        assert "running" in await alive.says("tmux_list_panes")
+
+
+async def _is_alone(place: Place) -> bool:
+    return [name for name in sessions(place) if "hub" not in name] == ["person"]
