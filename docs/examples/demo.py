@@ -1,10 +1,15 @@
-"""`./dev run`: muxpilot at work, on a tmux of its own, through a real MCP client."""
+"""`./dev run`: muxpilot at work, on a tmux of its own, through a real MCP client. Copy what you need."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import shlex
+import shutil
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,69 +17,118 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import TextContent
 
-LIMIT_S = 30
+LIMIT_S = 50
+PROMPT = r"PS1='\[\e[1;32m\]demo\[\e[0m\]:\[\e[1;34m\]\w\[\e[0m\]$ '"
+PICTURE = Path(__file__).parents[2] / ".cache" / "demo.png"
+ASK = 'read -rsp "Password: " secret; echo; echo "${#secret} characters"'
+# What an agent needs of an answer, and a reader of this does not.
+UNTOLD = {
+    *("command", "commandId", "resourceUri", "paneState", "elapsed", "elapsedMs"),
+    *("outputBytes", "outputTruncated", "timedOut"),
+}
 
 
-async def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="mx") as folder:
-        socket = str(Path(folder) / "s")
-        server = StdioServerParameters(command=sys.executable, args=["-m", "muxpilot", "--socket", socket])
+async def main(picture: Path) -> None:
+    bin_folder = str(Path(sys.executable).parent)  # so that `python` is this one
+    with tempfile.TemporaryDirectory(prefix="mx") as home:
+        (Path(home) / ".bash_profile").write_text(f"PATH={shlex.quote(bin_folder)}:$PATH\n{PROMPT}\n")
         async with (
             asyncio.timeout(LIMIT_S),
-            stdio_client(server) as streams,
+            stdio_client(server(home)) as streams,
             ClientSession(*streams) as client,
         ):
             await client.initialize()
-            await show(client, socket)
+            await show(Agent(client), picture)
 
 
-async def show(client: ClientSession, socket: str) -> None:
-    print(f"muxpilot offers {len((await client.list_tools()).tools)} tools. An agent takes a pane:\n")
-    session = await call(client, "create-session", name="demo", command="PS1='$ ' sh", width=80, height=12)
+def server(home: str) -> StdioServerParameters:
+    """As a client would start it; only the home and the tmux socket are private to this demonstration."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": home,
+        "SHELL": shutil.which("bash") or "/bin/sh",
+        "LANG": "C.UTF-8",
+    }
+    args = ["-m", "muxpilot", "--socket", f"{home}/s"]
+    return StdioServerParameters(command=sys.executable, args=args, env=env, cwd=home)
+
+
+async def show(agent: Agent, picture: Path) -> None:
+    say(f"muxpilot offers {len((await agent.client.list_tools()).tools)} tools. An agent opens a session:")
+    session = await agent.call("create-session", name="demo", width=80, height=16)
     pane = session["paneId"]
-    first = await new_text(client, pane, None, "$ ")
-    await call(client, "send-keys", paneId=pane, keys="seq 1 100000 | tail -n 3", enter=True)
-    second = await new_text(client, pane, first["cursor"], "100000\n$ ")
-    await call(client, "send-keys", paneId=pane, keys="sleep 1000", enter=True)
-    await call(client, "send-keys", paneId=pane, keys="C-c", literal=False)
-    await new_text(client, pane, second["cursor"], "^C")
-    print("\nWhat a person sees who attaches to it:\n")
-    print("\n".join(f"  | {line}" for line in (await call(client, "capture-pane", paneId=pane)).splitlines()))
-    print(f"\n  tmux -S {socket} attach -t demo\n")
-    await call(client, "kill-session", sessionId=session["sessionId"])
+    await run_commands(agent, pane)
+    await answer_a_prompt(agent, pane)
+    await enter_a_shell(agent, pane)
+    await start_a_server(agent, pane)
+    say("What you would have seen in that pane, as text and as a picture:")
+    print("\n".join(f"  | {line}" for line in (await agent.call("capture-pane", paneId=pane)).splitlines()))
+    picture.parent.mkdir(exist_ok=True)
+    await agent.call("screenshot-pane", paneId=pane, path=str(picture))
+    await agent.call("kill-session", sessionId=session["sessionId"])
+    print(f"\nThe picture: {picture}\nNext: README.md, or .venv/bin/muxpilot install CLIENT")
 
 
-async def new_text(client: ClientSession, pane: str, since: str | None, wanted: str) -> dict[str, Any]:
-    """Read only what is new, until it is what we wait for."""
-    while True:
-        arguments = {"paneId": pane} | ({"since": since} if since else {})
-        answer = await ask(client, "read-pane", arguments)
-        if wanted in answer["text"]:
-            tell("read-pane", arguments, {"text": answer["text"], "newLines": answer["newLines"]})
-            return dict(answer)
-        await asyncio.sleep(0.02)
+async def run_commands(agent: Agent, pane: str) -> None:
+    say("One call runs a command on the real terminal: whole output, true exit code. `cd` lasts.")
+    await agent.call(
+        "execute-command", paneId=pane, command="cd /usr/lib; grep --color=auto -n root /etc/passwd"
+    )
+    await agent.call("execute-command", paneId=pane, command="pwd; grep nobody-has-this-name /etc/passwd")
 
 
-async def call(client: ClientSession, tool: str, /, **arguments: Any) -> Any:
-    answer = await ask(client, tool, arguments)
-    if isinstance(answer, dict):
-        tell(tool, arguments, answer)
-    return answer
+async def answer_a_prompt(agent: Agent, pane: str) -> None:
+    say("A command that asks for a password is told at once, not waited for:")
+    command = await agent.call("execute-command", paneId=pane, command=ASK)
+    await agent.call("send-keys", paneId=pane, keys="open sesame", enter=True)
+    await agent.call("get-command-result", commandId=command["commandId"], waitMs=5000)
 
 
-async def ask(client: ClientSession, name: str, arguments: dict[str, Any]) -> Any:
-    result = await client.call_tool(name, arguments)
-    [block] = result.content
-    assert isinstance(block, TextContent)
-    if result.is_error:
-        raise SystemExit(f"{name}: {block.text}")
-    return result.structured_content or block.text
+async def enter_a_shell(agent: Agent, pane: str) -> None:
+    say("Shells in shells (ssh, su, docker exec) work alike: the next command runs inside.")
+    shell = await agent.call("execute-command", paneId=pane, command="bash --norc")
+    await agent.call("execute-command", paneId=pane, command='echo "depth $SHLVL"')
+    await agent.call("execute-command", paneId=pane, command="exit 3")
+    await agent.call("get-command-result", commandId=shell["commandId"], waitMs=5000)
 
 
-def tell(name: str, arguments: dict[str, Any], answer: dict[str, Any]) -> None:
-    given = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "since")
-    print(f"  {name}({given})\n    -> {answer}")
+async def start_a_server(agent: Agent, pane: str) -> None:
+    say("A server is watched until it is ready: by the event, nothing is polled.")
+    command = "python -m http.server 0 --bind 127.0.0.1"
+    await agent.call("start-and-watch", paneId=pane, command=command, pattern="Serving HTTP")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Stands for the model: calls tools and tells what it says and hears."""
+
+    client: ClientSession
+
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
+        result = await self.client.call_tool(tool, arguments)
+        [block] = result.content
+        assert isinstance(block, TextContent)
+        if result.is_error:
+            raise SystemExit(f"{tool}: {block.text}")
+        if result.structured_content is None:
+            return block.text
+        answer = result.structured_content
+        told = {key: value for key, value in answer.items() if key not in UNTOLD and is_news(value)}
+        print(f"  {tool} {text(arguments)}\n    -> {text(told)}")
+        return answer
+
+
+def is_news(value: object) -> bool:
+    return value is not None and value is not False and value != ""
+
+
+def text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def say(sentence: str) -> None:
+    print(f"\n{sentence}\n")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(Path(sys.argv[1]).absolute() if sys.argv[1:] else PICTURE))

@@ -6,7 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+OUTCOMES = (
+    '"exitCode": 1, "output": "/usr/lib\\n"',
+    "It waits for a password",
+    "11 characters",
+    "depth 2",
+    '"status": "failed", "exitCode": 3',
+    '"event": "pattern:Serving HTTP"',
+    "  | demo:/usr/lib$ bash --norc",
+    '"killed"',
+)
 ENGINE_PAGE = EXAMPLES.parent / "engine.md"
 
 
@@ -27,7 +39,13 @@ def test_the_page_shows_the_example_that_runs() -> None:
     assert [line for line in code.splitlines() if line.strip() not in written] == []
 
 
-def test_the_demonstration_ends_well_and_leaves_nothing(tmp_path: Path) -> None:
-    told = run("demo.py")
-    assert "99999\\n100000" in told
-    assert "'killed'" in told
+def test_the_demonstration_ends_well_and_leaves_only_its_picture(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder))
+    picture = folder / "picture.png"
+    told = run("demo.py", str(picture))
+    for outcome in OUTCOMES:
+        assert outcome in told
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n")
+    assert list(folder.iterdir()) == [picture]
