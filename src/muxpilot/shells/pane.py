@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import MuxpilotError, PaneDead
 from muxpilot.shells.command import Command
 from muxpilot.shells.gates import Gate
 from muxpilot.shells.kinds import KEY
@@ -30,6 +30,7 @@ _CATCH_UP_S = 5.0
 _CLEARINGS, _CLEARED_S = 10, 0.15
 _KEY_S = 0.5
 _QUIET_S, _QUIET_TRIES = 0.03, 20
+_BURIAL_S = 3.0
 
 # Nobody else types into the pane meanwhile.
 Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -232,6 +233,8 @@ class PaneShell:
                     self.is_starting = False
                     await self._run(layer, command)
             except MuxpilotError as error:
+                if self.row.far is not None and isinstance(error, PaneDead):
+                    await self.until(lambda: False, _BURIAL_S)  # its stream tells how it ended
                 command.lose(str(error))
             except Exception:
                 log.exception("a command in pane %s", self.row.id)

@@ -132,6 +132,8 @@ class Run:
                 raise
             self._command.waits(None, str(error))  # its host may come back
             return False
+        if self._shell.row.far is not None and not self._shell.tmux.streams.is_heard(self._shell.row.id):
+            return False  # it may have told its end meanwhile; once it is heard again, that is known
         if self._has_ended_unseen(state):
             self._shell.layers.forget(self._layer, "It has ended, unseen: its output was interrupted.")
             return True

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from muxpilot.errors import ConnectionLost, NoServer, Unreachable
+from muxpilot.errors import ConnectionLost, NoServer, NoTmux, Unreachable
 from muxpilot.tmux import formats, oneshot, trust, version
 from muxpilot.tmux.control import ControlClient, Listener
 from muxpilot.tmux.deadlines import Deadline
@@ -297,7 +297,7 @@ class Connection:
             )
         except ConnectionLost:
             error = self.endpoint.failure(await live.control.last_words())
-            if not isinstance(error, Unreachable):
+            if not isinstance(error, Unreachable | NoTmux):
                 await self._require_new_program()
             raise error from None
         pid, *ids, words = _checked(reply).first_line.split(" ", 4)

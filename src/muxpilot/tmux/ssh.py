@@ -184,9 +184,9 @@ class FarEndpoint(Endpoint):
     def late(self, words: str) -> MuxpilotError:
         """Nobody answered in time: the host, or tmux there."""
         if _MARK.decode() in words:
-            return NotAnswering(f"tmux on {self.host} did not answer within {_PATIENCE_S:g} s.")
+            return NotAnswering(f"tmux on {self.host} did not answer within {self.patience_s:g} s.")
         return Unreachable(
-            f"{self.host} did not let us in within {_PATIENCE_S:g} s.", f"Try ssh {self.host} by hand."
+            f"{self.host} did not let us in within {self.patience_s:g} s.", f"Try ssh {self.host} by hand."
         )
 
     def _unreachable(self, words: str) -> Unreachable:

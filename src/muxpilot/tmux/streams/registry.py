@@ -104,6 +104,11 @@ class Streams:
         feed = self._feeds.get(pane)
         return feed is not None and feed.is_ours
 
+    def is_heard(self, pane: PaneId) -> bool:
+        """Whether what a pane that is followed prints comes through just now."""
+        feed = self._feeds.get(pane)
+        return feed is None or feed.is_alive
+
     async def catch_up(self, pane: PaneId) -> None:
         """Wait until what tmux has sent of a pane so far is in its stream."""
         feed = self._feeds.get(pane)

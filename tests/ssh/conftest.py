@@ -1,0 +1,137 @@
+"""A muxpilot whose default tmux is on another host: a private sshd on loopback, with a tmux of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from muxpilot.app import App, build
+from muxpilot.config import ServerEntry, Settings
+from muxpilot.toolkit.spec import Scope
+from tests import sshd
+from tests.conftest import LIMIT_S, end_server, eventually
+from tests.sshd import Sshd
+
+PROMPT = "far$ "
+
+
+@dataclass
+class Far:
+    """The other host: how to get there, its tmux, and a person's hands on that."""
+
+    sshd: Sshd
+    folder: Path
+    app: App | None = None
+    count: int = 0
+    kept: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def socket(self) -> str:
+        return str(self.folder / "s")
+
+    def settings(self, **more: Any) -> Settings:
+        return Settings(scope=Scope.ALL, socket=self.socket, ssh=self.sshd.arguments, **more)
+
+    def entry(self, socket: str | None = None) -> ServerEntry:
+        return ServerEntry(ssh=self.sshd.arguments, socket=socket or self.socket)
+
+    def raw(self, *args: str) -> str:
+        argv = ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+        return done.stdout.rstrip("\n")
+
+    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        assert self.app is not None
+        answer = await self.app.dispatch.call(tool, arguments)
+        assert answer.structured is not None, answer.text
+        return answer.structured
+
+    async def text(self, tool: str, /, **arguments: Any) -> str:
+        assert self.app is not None
+        answer = await self.app.dispatch.call(tool, arguments)
+        assert not answer.is_error, answer.text
+        return answer.text
+
+    async def fails(self, tool: str, /, **arguments: Any) -> str:
+        assert self.app is not None
+        answer = await self.app.dispatch.call(tool, arguments)
+        assert answer.is_error, answer.text
+        return answer.text
+
+    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
+        more.setdefault("timeoutSeconds", LIMIT_S)
+        return await self.call("execute-command", paneId=pane, command=command, **more)
+
+    async def pane(self, shell: str = "bash") -> str:
+        """A new pane there with this shell."""
+        found = shutil.which(shell)
+        if found is None:
+            pytest.skip(f"no {shell} here")
+        self.raw("set-option", "-g", "default-shell", found)
+        self.count += 1
+        made = await self.call("create-session", name=f"s{self.count}", width=100, height=30)
+        pane: str = made["paneId"]
+        return pane
+
+    async def shared(self) -> str:
+        """One pane for all tests of a module that leave it as it was."""
+        if "bash" not in self.kept:
+            self.kept["bash"] = await self.pane()
+        return self.kept["bash"]
+
+    async def shows(self, pane: str, wanted: str) -> str:
+        async def look() -> str:
+            screen = self.raw("capture-pane", "-p", "-t", pane)
+            return screen if wanted in screen else ""
+
+        return str(await eventually(look))
+
+
+@asynccontextmanager
+async def muxpilot(far: Far, settings: Settings) -> AsyncIterator[Far]:
+    """An application with these settings, on the same host as another one may be."""
+    app = build(settings)
+    try:
+        yield Far(far.sshd, far.folder, app)
+    finally:
+        await app.close()
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Far]:
+    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    for name in ("home", "keys"):
+        (folder / name).mkdir()
+    (folder / "home" / ".profile").write_text(f"PS1='{PROMPT}'\n")
+    (folder / "home" / ".bashrc").write_text("echo a login shell that talks\n")
+    variables = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder / "home"),
+        "SHELL": "/bin/bash",
+        "LANG": "C.UTF-8",
+        "PS1": PROMPT,
+    }
+    try:
+        for server in sshd.serving(folder / "keys", variables):
+            yield Far(server, folder)
+    finally:
+        end_server("tmux", str(folder / "s"))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def far(host: Far) -> AsyncIterator[Far]:
+    """The same with a muxpilot, and a session there that keeps tmux running."""
+    async with muxpilot(host, host.settings()) as far:
+        await far.call("create-session", name="keeper", command="cat")
+        yield far

@@ -1,0 +1,147 @@
+"""Hosts that are gone, that hang, that break and come back; and what must not get through."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from muxpilot.config import ServerEntry, Settings
+from muxpilot.errors import NoTmux
+from muxpilot.tmux import Tmux
+from muxpilot.tmux.ssh import FarEndpoint
+from muxpilot.toolkit.spec import Scope
+from tests.conftest import eventually
+from tests.ssh.conftest import Far, muxpilot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def keeper(far: Far) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.fixture(autouse=True)
+def mended(far: Far) -> object:
+    """Whatever a test does to the host, the next one finds it well."""
+    yield
+    far.sshd.thaw()
+    if far.sshd.process is None:
+        far.sshd.start()
+
+
+async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: Far) -> None:
+    pane = await far.pane()
+    assert (await far.run(pane, "true"))["exitCode"] == 0
+    running = await far.run(pane, "sleep 1.5; echo still; sh -c 'exit 9'", timeoutSeconds=0.2)
+    assert running["status"] == "running"
+    far.sshd.break_connections()
+    ended = await far.call("get-command-result", commandId=running["commandId"], waitMs=20000)
+    assert (ended["status"], ended["exitCode"]) == ("failed", 9), ended
+    assert "still" in ended["output"]
+    assert "not seen" in ended["reason"]
+    assert (await far.run(pane, "echo again"))["output"] == "again\n"
+
+
+async def test_a_command_that_ended_while_the_host_was_gone_is_lost_with_the_reason(far: Far) -> None:
+    pane = await far.pane()
+    assert (await far.run(pane, "true"))["exitCode"] == 0
+    done = far.folder / "done"
+    running = await far.run(pane, f"sleep 0.5; echo x >{done}", timeoutSeconds=0.1)
+    assert running["status"] == "running"
+    far.sshd.kill()
+
+    async def is_done() -> bool:
+        return done.exists()
+
+    await eventually(is_done)
+    far.sshd.start()
+    ended = await far.call("get-command-result", commandId=running["commandId"], waitMs=30000)
+    assert (ended["status"], ended["exitCode"]) == ("lost", None), ended
+    assert "unseen" in ended["reason"]
+    assert (await far.run(pane, "echo again"))["output"] == "again\n"
+
+
+async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: Far) -> None:
+    far.sshd.kill()
+
+    async def refused() -> bool:
+        return "cannot be reached" in await far.fails("list-sessions")
+
+    await eventually(refused)
+    far.sshd.start()
+    assert (await far.call("list-sessions"))["sessions"]
+
+
+async def test_a_host_that_hangs_is_told_while_others_answer(
+    far: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stub of ssh that never says anything."""
+    monkeypatch.setattr(FarEndpoint, "patience_s", 1.5)
+    stub = tmp_path / "bin" / "ssh"
+    stub.parent.mkdir()
+    stub.write_text("#!/bin/sh\nexec sleep 600\n")
+    stub.chmod(0o755)
+    here = tmp_path / "s"
+    settings = Settings(
+        scope=Scope.ALL, socket=str(here), servers={"hangs": ServerEntry(ssh="nowhere.invalid")}
+    )
+    monkeypatch.setenv("PATH", f"{stub.parent}:{os.environ['PATH']}")
+    async with muxpilot(far, settings) as it:
+        hanging = asyncio.create_task(it.fails("list-sessions", socket="hangs"))
+        rows = asyncio.create_task(it.call("list-servers"))
+        await asyncio.sleep(0)
+        assert await it.call("list-sessions") == {"sessions": []}
+        assert not hanging.done()
+        assert "did not let us in within 1.5 s" in await hanging
+        states = {row["name"]: row for row in (await rows)["servers"]}
+        assert (states["default"]["state"], states["hangs"]["state"]) == ("idle", "unreachable")
+        assert "did not let us in" in states["hangs"]["reason"]
+
+
+async def test_a_host_that_stops_is_given_up_and_found_again(far: Far) -> None:
+    quick = f"-o ServerAliveInterval=1 -o ConnectTimeout=2 {far.sshd.arguments}"
+    async with muxpilot(far, Settings(scope=Scope.ALL, socket=far.socket, ssh=quick)) as it:
+        assert (await it.call("list-sessions"))["sessions"]
+        far.sshd.freeze()
+        assert "cannot be reached" in await it.fails("list-sessions")
+        far.sshd.thaw()
+        assert (await it.call("list-sessions"))["sessions"]
+
+
+async def test_a_question_is_an_error_that_says_so(far: Far) -> None:
+    other = far.sshd.arguments.replace(f"-i {far.sshd.folder}/user", "-i /dev/null -o IdentitiesOnly=yes")
+    async with muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
+        answer = await it.fails("list-sessions")
+    assert "does not let us in without a question" in answer
+    assert "ssh-agent" in answer
+
+
+async def test_a_host_whose_key_is_not_known_is_refused(far: Far) -> None:
+    other = far.sshd.arguments.replace("StrictHostKeyChecking=no", "StrictHostKeyChecking=yes")
+    other = other.replace(f"UserKnownHostsFile={far.sshd.folder}/known", "UserKnownHostsFile=/dev/null")
+    async with muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
+        assert "is not known" in await it.fails("list-sessions")
+
+
+async def test_a_host_without_tmux_is_told(far: Far) -> None:
+    async with Tmux(far.socket, ssh=far.sshd.arguments, binary="no-such-tmux") as tmux:
+        with pytest.raises(NoTmux, match="no tmux on"):
+            await tmux.sessions.list()
+
+
+async def test_nothing_is_left_there_when_we_leave(far: Far) -> None:
+    async with muxpilot(far, far.settings()) as it:
+        assert (await it.call("list-sessions"))["sessions"]
+        assert far.raw("list-sessions").count("muxpilot-hub") >= 1
+        hubs = far.raw("list-sessions").count("muxpilot-hub")
+
+    async def is_gone() -> bool:
+        return far.raw("list-sessions").count("muxpilot-hub") < hubs
+
+    await eventually(is_gone)
