@@ -70,6 +70,10 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("file", metavar="FILE.cast")
     replay.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times as fast")
     replay.add_argument("--idle", type=float, default=2.0, metavar="S", help="no pause is longer (2)")
+    sandbox = _command(commands, "sandbox", "serve from inside bubblewrap: one folder, no network")
+    sandbox.add_argument("--workspace", default=".", metavar="DIR", help="the folder, inside /workspace (.)")
+    sandbox.add_argument("--net", action="store_true", help="let it reach the network")
+    sandbox.add_argument("server", metavar="-- ARGS", nargs="*", help="the server's own arguments")
     install = _command(commands, "install", "enter muxpilot into an MCP client's configuration")
     install.add_argument("client", choices=CLIENTS)
     install.add_argument(

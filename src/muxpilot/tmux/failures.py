@@ -54,7 +54,7 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
         r"error connecting to (.*) \((Operation not permitted)\)",
         lambda m: UnsafeSocket(
             f"The sandbox around us forbids unix sockets: {m[1]} cannot be reached.",
-            "Allow unix sockets in the sandbox's settings.",
+            "Allow them in its settings (Anthropic's sandbox-runtime: network.allowAllUnixSockets = true).",
         ),
     ),
     (
