@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muxpilot.audit.files import Captures, Log, opened
-from muxpilot.audit.redact import SECRET, asks_for_secret, hides_typing, redacted
+from muxpilot.audit.redact import SECRET, asks_for_secret, hides_typing, hides_typing_there, redacted
 from muxpilot.config import Audit as AuditSettings
 from muxpilot.dispatch import Record
 from muxpilot.errors import MuxpilotError
@@ -126,7 +126,7 @@ async def _asks_for_secret(tmux: Tmux, pane: PaneId) -> bool:
     """By the terminal, else by the line that the cursor is on. What cannot be seen is taken for a secret."""
     try:
         row = await tmux.panes.get(pane)
-        if hides_typing(row.tty):
+        if await hides_typing_there(row.far, row.tty) if row.far is not None else hides_typing(row.tty):
             return True
         lines = await tmux.capture.last(pane, 1)
     except MuxpilotError:

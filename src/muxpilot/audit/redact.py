@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import termios
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 SECRET = "[secret]"
@@ -81,3 +81,11 @@ def hides_typing(tty: str) -> bool | None:
     finally:
         os.close(terminal)
     return bool(modes & termios.ICANON) and not modes & termios.ECHO
+
+
+async def hides_typing_there(run: Callable[[str], Awaitable[list[str]]], tty: str) -> bool:
+    """The same on another host; where it cannot be seen, the line that the cursor is on must tell."""
+    if not re.fullmatch(r"/dev/[\w/]+", tty, re.ASCII):
+        return False
+    words = set(" ".join(await run(f"stty -a <{tty} 2>/dev/null")).replace(";", " ").split())
+    return "icanon" in words and "-echo" in words

@@ -16,6 +16,7 @@ from muxpilot.tools.state import PaneState
 from muxpilot.watch.changes import until_quiet
 from muxpilot.watch.ends import ends_in
 from muxpilot.watch.outcome import WatchResult
+from muxpilot.watch.ready import NAMES as READY
 from muxpilot.watch.registry import Plan
 from muxpilot.watch.starting import running
 from muxpilot.watch.telling import MODES, RARELY, Mode, unheard
@@ -86,6 +87,7 @@ def _mode(name: str) -> Mode:
 async def _watched(
     ctx: Context, pane: PaneId, wanted: Sequence[Trigger], *, timeout_s: float, mode: Mode
 ) -> Plan:
+    _refuse_here(ctx, wanted)
     return Plan(
         ctx.tmux,
         pane,
@@ -97,6 +99,16 @@ async def _watched(
         told=ctx.caller.told,
         ends=await ends_in(ctx.tmux, pane, ctx.shells),
     )
+
+
+def _refuse_here(ctx: Context, wanted: Sequence[Trigger]) -> None:
+    """Ports, addresses and files are looked for on this machine, where the pane is not."""
+    here = [trigger.word for trigger in wanted if trigger.name in READY]
+    if here and ctx.tmux.is_far:
+        raise BadInput(
+            f"The trigger {here[0]!r} looks at this machine, and the pane is on another host.",
+            "Use pattern: or exit there, or a command that waits for it.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
