@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import shutil
-import socket
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests import sshd
 from tests.commands.conftest import Desk
 from tests.conftest import eventually
 
@@ -28,41 +24,14 @@ class Far:
 
 @pytest.fixture(scope="module")
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
-    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    if sshd is None or shutil.which("ssh") is None:
-        pytest.skip("no sshd here")
     folder = tmp_path_factory.mktemp("ssh")
-    folder.chmod(0o700)
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", str(folder / name)], check=True)
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    (folder / "authorized").chmod(0o600)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     bare = folder / "bin"
     bare.mkdir()
     for program in Path("/usr/bin").iterdir():
         if not program.name.startswith("tmux"):
             (bare / program.name).symlink_to(program)
-    config = folder / "config"
-    config.write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\n"
-        f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
-        f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPrintMotd no\nPrintLastLog no\n"
-        f"SetEnv PATH={bare} HOME={folder}\n"
-    )
-    Path("/run/sshd").mkdir(exist_ok=True, parents=True) if os.getuid() == 0 else None
-    log = (folder / "log").open("w")
-    process = subprocess.Popen([sshd, "-D", "-e", "-f", str(config)], stderr=log)
-    options = (
-        f"-F /dev/null -p {port} -i {folder}/user -o StrictHostKeyChecking=no "
-        f"-o UserKnownHostsFile={folder}/known -o LogLevel=ERROR"
-    )
-    yield Far(f"ssh -t {options} {getpass.getuser()}@127.0.0.1")
-    process.terminate()
-    process.wait(10)
-    log.close()
+    for server in sshd.serving(folder, {"PATH": str(bare), "HOME": str(folder)}):
+        yield Far(f"ssh -t -o LogLevel=ERROR {server.arguments}")
 
 
 SHELLS = {
