@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.measure import Times, machine, print_table
 
 OURS = [sys.executable, "-m", "muxpilot"]
-VARIANTS = [sys.executable, str(Path(__file__).with_name("variants.py"))]
+VARIANTS = [sys.executable, "-P", str(Path(__file__).with_name("variants.py"))]
 SHARES = {"p50": 0.5, "p99": 0.99}
 AT_ONCE = 10
 HEAD = ("what", "ours ms", "rival ms", "ratio", "bar")
