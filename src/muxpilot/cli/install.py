@@ -66,6 +66,8 @@ def _command(settings: Settings) -> list[str]:
     start = [NAME] if shutil.which(NAME) else [sys.executable, "-m", NAME]
     scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
     socket = ["--socket", os.path.abspath(settings.socket)] if settings.socket else []
+    if settings.ssh:  # the socket is a path there
+        socket = [f"--ssh={settings.ssh}", *(("--socket", settings.socket) if settings.socket else ())]
     shell = ["--shell-type", settings.shell_type] if settings.shell_type != "auto" else []
     files = {
         "--config": settings.origin.path,
