@@ -311,7 +311,7 @@ async def test_a_long_text_is_shown_whole(tmux: Tmux) -> None:
 async def test_a_stopped_terminal_is_said_and_blocks_nobody(
     tmux: Tmux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muxpilot.tmux.input._TERMINAL_PATIENCE_S", 0.2)
+    monkeypatch.setattr("muxpilot.tmux.terminals._PATIENCE_S", 0.2)
     made = await at_rest(tmux, "echo READY; exec cat")
     await tmux.input.press(made.pane_id, "C-s")
     await tmux.input.type(made.pane_id, "x")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -156,7 +157,8 @@ class Connection:
         """Run a line of sh where tmux is; answers what it printed. It must come to its end by itself."""
         # What such a line prints is for people, in a mode of the pane: it comes back by an option.
         option = f"@muxpilot_{secrets.token_hex(8)}"
-        told = f'muxpilot=$({script}); tmux set-option -gq {option} "$muxpilot"; exit 0'
+        tmux = shlex.quote(self.endpoint.binary)
+        told = f'muxpilot=$({script}); {tmux} set-option -gq {option} "$muxpilot"; exit 0'
         reply = await self.run(
             ("run-shell", literal(told)),
             ("show-options", "-gqv", option),
