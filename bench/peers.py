@@ -171,13 +171,19 @@ async def measured(peers: Sequence[Peer], arguments: argparse.Namespace) -> Asyn
                 say_refusals(client)
 
 
+async def run_true(client: Client, pane: str) -> None:
+    ran = await client.run(pane, "true")
+    if ran.exit_code != 0:
+        raise RuntimeError(f"{client.peer.name}: `true` has ended with {ran.exit_code}")
+
+
 async def calls(clients: Sequence[Client], rounds: int) -> list[list[str]]:
     panes = {client.peer.name: await client.new_pane("timed") for client in clients}
     rows = []
     asked: dict[str, Callable[[Client], Call]] = {
         "list sessions, p50 / p99": lambda c: partial(c.call, c.peer.list_sessions, c.peer.every_session),
         "list panes, p50 / p99": lambda c: partial(c.call, c.peer.list_panes, c.peer.every_pane),
-        "run `true` and have its exit code, p50 / p99": lambda c: partial(c.run, panes[c.peer.name], "true"),
+        "run `true` and have its exit code, p50 / p99": lambda c: partial(run_true, c, panes[c.peer.name]),
     }
     for name, way in asked.items():
         ways = {client.peer.name: way(client) for client in clients}
