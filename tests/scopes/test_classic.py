@@ -110,6 +110,7 @@ async def test_what_is_typed_is_read_again(classic: Speaker) -> None:
     await classic.says("tmux_create_session", name="work", command="cat")
     assert await classic.says("tmux_send_keys", target="work:0.0", keys="one") == "Sent keys to 'work:0.0'."
     await classic.says("tmux_send_keys", target="%0", keys="Enter")
+    await classic.until("one\none", "tmux_read_pane", target="%0")
     await classic.says("tmux_send_keys", target="%0", keys="Enter", literal=True)
     assert await classic.until("Enter", "tmux_read_pane", target="%0") == "one\none\nEnter"
     assert await classic.says("tmux_read_pane", target="%0", line_count=2) == "one\nEnter"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from tests.server.node_programs import INSTALL_LIMIT_S, node_programs
 
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+_CLAUDE = shutil.which("claude")
 TEXTS = sorted([*ROOT.glob("skills/*/SKILL.md"), *ROOT.glob("agents/*.md")])
 
 
@@ -113,3 +115,18 @@ def test_the_bundle_is_valid_and_packs(tmp_path: Path) -> None:
         done = subprocess.run([*cli, *argv], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "x.mcpb").stat().st_size > 500
+
+
+def test_the_plugin_is_valid_by_claudes_own_word(tmp_path: Path) -> None:
+    claude = _CLAUDE
+    if claude is None:
+        pytest.skip("claude is not installed")
+    done = subprocess.run(
+        [claude, "plugin", "validate", str(ROOT)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -15,7 +15,7 @@ from muxpilot.tmux import SessionId, Tmux
 from muxpilot.tmux.endpoint import Command
 
 _OPTION = "@muxpilot_debug"
-_MARK = re.compile(r"([0-9]{1,10}) ([0-9]{1,20}) (\S{1,40}) ([0-9a-f]{32})")
+_MARK = re.compile(r"([0-9]{1,10}) ([0-9]{1,20}) (\S{1,80}) ([0-9a-f]{32})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -57,11 +58,12 @@ def ourselves() -> Process:
 
 
 def namespace() -> str:
-    """Whose process numbers these are."""
+    """Whose process numbers these are: the first namespace has one and the same name on every machine."""
     try:
-        return os.readlink("/proc/self/ns/pid")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}:{os.readlink('/proc/self/ns/pid')}"
     except OSError:
-        return "here"
+        return socket.gethostname().replace(" ", "_")[:60] or "here"
 
 
 def marked(mark: str) -> set[Process]:

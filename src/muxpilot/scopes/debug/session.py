@@ -61,7 +61,8 @@ class DebugSession:
         async with self._lock:
             self._count += 1
             mark = f"{self.owner.token}.{self._count}."
-            program = Program(command, _folder(), {processes.VARIABLE: mark}, remain_on_exit=True)
+            folder = None if tmux.is_far else _folder()
+            program = Program(command, folder, {processes.VARIABLE: mark}, remain_on_exit=True)
             if self._id is not None and await self._is_ours(tmux, self._id):
                 return Made((await tmux.windows.create(self._id, name=title, program=program)).pane_id, mark)
             return Made(await self._begin(tmux, title, program), mark)

@@ -1,0 +1,112 @@
+"""The Containerfile, built and run with podman: two minutes, so only on request.
+
+MUXPILOT_TEST_CONTAINER=1 ./dev test tests/sandbox/test_container.py
+
+No image registry is asked: the base is a Debian tree that mmdebstrap makes. podman runs it as notes of this
+kind of machine want it: runc, explicit limits, no overlay file system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.test_sandbox import run
+from tests.server.wire import Wire
+
+ROOT = Path(__file__).parents[2]
+NEEDED = ("podman", "buildah", "runc", "mmdebstrap")
+LIMIT_S = 300
+BASE, IMAGE = "localhost/muxpilot-base:test", "localhost/muxpilot:test"
+
+pytestmark = pytest.mark.timeout(3 * LIMIT_S)
+
+# Read at import: fixtures take everything but PATH away.
+_ENVIRONMENT = dict(os.environ)
+
+
+@pytest.fixture(scope="module")
+def storage() -> Iterator[list[str]]:
+    """Flags for podman and buildah: everything in a folder that goes away again."""
+    if not _ENVIRONMENT.get("MUXPILOT_TEST_CONTAINER"):
+        pytest.skip("it takes two minutes: set MUXPILOT_TEST_CONTAINER=1")
+    missing = [name for name in NEEDED if shutil.which(name) is None]
+    if missing or os.geteuid() != 0:
+        pytest.skip(f"it needs root and {', '.join(missing or NEEDED)}")
+    folder = tempfile.mkdtemp(prefix="mx", dir="/tmp")
+    yield ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs"]
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def done(*argv: str) -> None:
+    found = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=_ENVIRONMENT, cwd=ROOT
+    )
+    assert found.returncode == 0, f"{argv}: {found.stdout[-2000:]}{found.stderr[-2000:]}"
+
+
+@pytest.fixture(scope="module")
+def image(storage: list[str]) -> str:
+    tree = Path(storage[1]).with_name("base.tar")
+    include = "--include=tmux,python3,python3-pip,procps,ca-certificates"
+    done("mmdebstrap", "--quiet", "--variant=essential", include, "bookworm", str(tree))
+    done("podman", *storage, "--cgroup-manager=cgroupfs", "import", str(tree), BASE)
+    tree.unlink()
+    arguments = (f"BASE={BASE}", "PIP_ARGS=--break-system-packages --quiet")
+    done(
+        *("buildah", *storage, "bud", "--isolation", "chroot", "--pull-never"),
+        *("-v", "/etc/ssl/certs:/etc/ssl/certs:ro", "-t", IMAGE, "-f", "Containerfile"),
+        *(word for argument in arguments for word in ("--build-arg", argument)),
+        ".",
+    )
+    return IMAGE
+
+
+@asynccontextmanager
+async def contained(storage: list[str], image: str, workspace: Path) -> AsyncIterator[Wire]:
+    """As the Containerfile says how to run it, and with the limits that this kind of machine needs."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *("podman", *storage, "--cgroup-manager=cgroupfs", "--runtime", "runc", "run", "-i", "--rm"),
+        *("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--network=none", "--read-only"),
+        *("--tmpfs", "/tmp", "--cap-drop=all", "--security-opt=no-new-privileges"),
+        *("-v", f"{workspace}:/workspace", image, "--scope", "debug", "--audit", "/workspace/audit.log"),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=_ENVIRONMENT,
+        limit=1 << 24,
+    )
+    wire = Wire(process)
+    try:
+        await wire.shake_hands()
+        yield wire
+    finally:
+        await wire.close()
+
+
+async def test_the_image_serves_and_only_the_workspace_is_shared(
+    storage: list[str], image: str, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    async with contained(storage, image, workspace) as wire:
+        tools = await wire.result("tools/list")
+        assert len(tools["tools"]) == 5
+        assert await run(wire, "pwd; echo made > here") == "/workspace"
+        assert "No such file" in await run(wire, f"cat {secret} 2>&1")
+        assert "Read-only file system" in await run(wire, "touch /usr/made 2>&1")
+        assert (await run(wire, "ls /sys/class/net")).split() == ["lo"]
+        assert await wire.leave() == 0
+    assert (workspace / "here").read_text() == "made\n"
+    assert '"tool": "create_pane"' in (workspace / "audit.log").read_text()
