@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import shutil
@@ -204,6 +205,49 @@ async def test_a_session_that_is_allowed_can_be_made_and_used(under: Policy, pla
 # Panes
 
 
+async def test_a_window_that_a_forbidden_session_shows_too_is_only_read(under: Policy, place: Place) -> None:
+    window = place.raw("new-window", "-d", "-P", "-F", "#{window_id}", "-t", "other")
+    place.raw("link-window", "-d", "-s", window, "-t", "dev:9")
+    pane = place.raw("display-message", "-p", "-t", window, "#{pane_id}")
+    try:
+        async with under('[security]\nallowed_sessions = ["dev"]') as it:
+            await it.call("capture-pane", paneId=pane)
+            key = "security.allowed_sessions"
+            await it.denied(key, "kill-window", windowId=window)
+            await it.denied(key, "kill-pane", paneId=pane)
+            await it.denied(key, "send-keys", paneId=pane, keys="x")
+            await it.denied(key, "rename-window", windowId=window, name="x")
+        async with under('[security]\nallowed_sessions = ["dev", "other"]') as it:
+            await it.call("rename-window", windowId=window, name="x")
+    finally:
+        place.raw("kill-window", "-t", window)
+
+
+async def test_a_session_is_not_taken_for_another_by_its_name(under: Policy, place: Place) -> None:
+    key = "security.allowed_sessions"
+    place.raw("new-session", "-d", "-s", "$77")
+    try:
+        async with under('[security]\nallowed_sessions = ["$77", "$78", "dev"]') as it:
+            await it.denied(key, "create-session", name="$78")
+            await it.denied(key, "rename-session", sessionId="dev", newName="$78")
+            await it.denied(key, "rename-session", sessionId="dev", newName="elsewhere")
+            await it.denied(key, "rename-session", sessionId="dev", name="elsewhere")
+            rows = (await it.call("list-sessions"))["sessions"]
+            assert [row["name"] for row in rows] == ["dev"]
+    finally:
+        place.raw("kill-session", "-t", "=$77:")
+
+
+async def test_a_window_named_like_a_position_is_not_there(under: Policy, place: Place) -> None:
+    window = place.raw("new-window", "-d", "-P", "-F", "#{window_id}", "-t", "dev:", "-n", "42")
+    pane = place.raw("display-message", "-p", "-t", window, "#{pane_id}")
+    try:
+        async with under('[security]\nallowed_panes = ["dev:42.0"]') as it:
+            await it.denied("security.allowed_panes", "capture-pane", paneId=pane)
+    finally:
+        place.raw("kill-window", "-t", window)
+
+
 async def test_what_would_reach_a_pane_that_is_not_allowed_is_refused(under: Policy, place: Place) -> None:
     one, two = place.panes["one"], place.panes["two"]
     async with under(f'[security]\nallowed_panes = ["{one}"]') as it:
@@ -300,6 +344,9 @@ FILTER = '[security.command_filter]\nmode = "denylist"\npatterns = ["^touch\\\\b
         ("paste-text", {"paneId": "PANE", "content": "\ntouch CANARY", "enter": True}),
         ("send-hex", {"paneId": "PANE", "hex": "HEX 0d"}),
         ("send-hex", {"paneId": "PANE", "hex": "HEX 0a"}),
+        ("create-session", {"name": "x", "env": {"PROMPT_COMMAND": "touch CANARY"}}),
+        ("create-window", {"sessionId": "dev", "env": {"PROMPT_COMMAND": "touch CANARY"}}),
+        ("split-pane", {"paneId": "PANE", "env": {"A": "1", "PS1": "$(touch CANARY)"}}),
     ],
 )
 async def test_a_denied_command_reaches_no_shell_by_any_tool(
@@ -312,10 +359,7 @@ async def test_a_denied_command_reaches_no_shell_by_any_tool(
         "HEX": " ".join(f"{byte:02x}" for byte in sends.encode()),
     }
     for word, value in words.items():
-        arguments = {
-            key: item.replace(word, value) if isinstance(item, str) else item
-            for key, item in arguments.items()
-        }
+        arguments = json.loads(json.dumps(arguments).replace(word, value))
     async with under(FILTER) as it:
         await it.denied("security.command_filter", tool, **arguments)
         await _ran(it, place, "echo after")
@@ -345,6 +389,37 @@ async def test_a_command_typed_in_parts_is_judged_when_it_is_entered(under: Poli
         await it.call("send-cancel", paneId=pane)
         await it.call("send-enter", paneId=pane)
         await _ran(it, place, "true")
+    assert not place.canary.exists()
+
+
+@pytest.mark.parametrize("setting", ["stty intr undef", "trap '' INT"])
+async def test_a_line_that_no_key_takes_back_is_not_entered(
+    under: Policy, place: Place, setting: str
+) -> None:
+    place.raw("new-session", "-d", "-s", "stubborn", "bash --norc --noprofile")
+    pane = place.raw("display-message", "-p", "-t", "stubborn", "#{pane_id}")
+    try:
+        async with under(FILTER) as it:
+            await it.call("execute-command", paneId=pane, command=setting)
+            await it.call("send-keys", paneId=pane, keys=f"touch {place.canary}")
+            await it.call("send-cancel", paneId=pane)
+            await it.denied("security.command_filter", "send-enter", paneId=pane)
+    finally:
+        place.raw("kill-session", "-t", "stubborn")
+
+
+async def test_what_is_typed_into_synchronized_panes_stands_in_each_of_them(
+    under: Policy, place: Place
+) -> None:
+    one, two = place.panes["one"], place.panes["two"]
+    async with under(FILTER) as it:
+        place.raw("set-option", "-w", "-t", "dev:first", "synchronize-panes", "on")
+        await it.call("send-keys", paneId=one, keys=f"touch {place.canary}")
+        place.raw("set-option", "-w", "-t", "dev:first", "synchronize-panes", "off")
+        for pane in (one, two):
+            await it.denied("security.command_filter", "send-enter", paneId=pane)
+            await it.call("send-cancel", paneId=pane)
+            await it.call("send-enter", paneId=pane)
     assert not place.canary.exists()
 
 

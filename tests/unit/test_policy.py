@@ -251,6 +251,41 @@ def test_a_line_with_a_key_that_recalls_or_moves_is_not_known(key: str) -> None:
     assert line == Line()
 
 
+@pytest.mark.parametrize("key", ["C-c", "C-u", "BSpace", "C-h", "\x03", "\x15", "\x7f", "\x08"])
+def test_a_key_that_takes_nothing_back_leaves_a_line_that_is_not_known(key: str) -> None:
+    line = entered(Line("rm x"), [Key(key)], frozenset())[1]
+    assert not line.is_known
+    assert entered(Line(), [Key(key)], frozenset())[1] == Line()
+    assert entered(Line("rm x"), [Key(key)])[1].is_known
+
+
+@pytest.mark.parametrize(
+    ("pair", "is_refused"),
+    [
+        ("PROMPT_COMMAND=rm x", True),
+        ("PS1=$(rm x)", True),
+        ("A=$(rm x)", True),
+        ("BASH_FUNC_ls%%=() { rm x; }", True),
+        ("PROMPT_COMMAND=" + "echo;" * 5000, True),
+        ("A=rm x", False),
+        ("PROMPT_COMMAND=ls", False),
+        ("A=" + "{}" * 5000, False),
+        ("PATH=/bin", False),
+    ],
+)
+def test_a_variable_is_judged_by_what_a_shell_would_run_of_it(pair: str, *, is_refused: bool) -> None:
+    rule = policy(command_filter=CommandFilter("denylist", (r"^rm\b",))).commands
+    assert rule is not None
+    assert (rule.refusal_of_variable(pair) is not None) is is_refused
+
+
+def test_an_allowlist_judges_variables_that_change_what_runs() -> None:
+    rule = policy(command_filter=CommandFilter("allowlist", ("^ls$",))).commands
+    assert rule is not None
+    assert rule.refusal_of_variable("A=rm x") is None
+    assert rule.refusal_of_variable("PATH=/tmp") is not None
+
+
 @pytest.mark.parametrize("key", ["Escape", "M-a", "M-Enter", "C-Enter", "C-x", "F5", "C-v"])
 def test_a_key_that_may_enter_the_line_is_judged_as_if_it_did(key: str) -> None:
     texts, line = entered(Line("rm x"), [Key(key)])

@@ -33,6 +33,17 @@ class CommandRule:
         guessed = () if reading.is_shell else tuple(Statement(piece, piece) for piece in pieces(text))
         return self._denied((*reading.statements, *guessed), text)
 
+    def refusal_of_variable(self, pair: str) -> str | None:
+        """The same for NAME=value that a program is started with."""
+        from muxpilot.policy.shell import read_variable
+
+        reading = read_variable(pair)
+        if reading.problem is not None:
+            return self._denied(reading.statements, pair) or f"it cannot be judged: {reading.problem}"
+        return (
+            self._missing(reading.statements) if self.is_allowlist else self._denied(reading.statements, pair)
+        )
+
     def _missing(self, statements: Sequence[Statement]) -> str | None:
         for row in statements:
             if not row.is_plain and not row.is_guess and not self._matches(row.text):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from muxpilot.policy.commands import KEY as COMMAND_FILTER
+from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.model import OPEN_TOOLS, Policy
 
 OWN_PANE = "own-pane protection"
@@ -13,10 +14,11 @@ OWN_PANE = "own-pane protection"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What would reach a shell, or a program that may be one."""
+    """What would reach a shell, or a program that may be one; `is_variable`: as NAME=value around it."""
 
     text: str
     is_typed: bool = False
+    is_variable: bool = False
     problem: str | None = None
 
 
@@ -116,10 +118,16 @@ def _content(policy: Policy, facts: Facts) -> Verdict | None:
     if policy.commands is None:
         return None
     for text in facts.texts:
-        reason = text.problem or policy.commands.refusal(text.text, is_typed=text.is_typed)
+        reason = text.problem or _refusal(policy.commands, text)
         if reason:
             return _denied(COMMAND_FILTER, reason)
     return None
+
+
+def _refusal(commands: CommandRule, text: Text) -> str | None:
+    if text.is_variable:
+        return commands.refusal_of_variable(text.text)
+    return commands.refusal(text.text, is_typed=text.is_typed)
 
 
 def _denied(key: str, words: str) -> Verdict:

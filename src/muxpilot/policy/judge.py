@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from muxpilot.errors import Denied
-from muxpilot.policy import typed
+from muxpilot.policy import keys, typed
 from muxpilot.policy.decide import Facts, Text, Verdict, decide
 from muxpilot.policy.model import Policy
 from muxpilot.policy.people import People
-from muxpilot.policy.reach import Map, Reach, makes_session, own_pane_reached, reach
+from muxpilot.policy.reach import Map, Reach, makes_session, own_pane_reached, reach, synchronized
 from muxpilot.tmux import Client, Pane, PaneId, Session, Tmux, Window
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import Effect, Tool
@@ -69,36 +69,17 @@ class Judge:
         if not verdict.is_allowed or self.policy.commands is None:
             return verdict
 
+        working = await _working_keys(tool, tmux, arguments)
+
         def with_content() -> Verdict:
-            texts = self._texts(tool, tmux, arguments, lines)
-            return decide(self.policy, replace(facts, texts=texts))
+            texts = _variables(arguments)
+            for pane, good in working.items():
+                found, lines[pane] = _texts(tool, arguments, self._typed.line(tmux.socket, pane), good)
+                texts += found
+            return decide(self.policy, replace(facts, texts=tuple(texts)))
 
-        is_long = any(isinstance(value, str) and len(value) > _SHORT for value in arguments.values())
+        is_long = any(len(str(value)) > _SHORT for value in arguments.values())
         return await asyncio.to_thread(with_content) if is_long else with_content()
-
-    def _texts(
-        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
-    ) -> tuple[Text, ...]:
-        """All that would end at a shell, with what already stands on the line of the pane."""
-        pane = str(arguments.get("pane_id") or "")
-        line = self._typed.line(tmux.socket, pane)
-        texts: list[Text] = []
-        if tool.types is not None:
-            texts, lines[pane] = typed.entered(line, tool.types(arguments))
-        for argument in tool.arguments:
-            value = arguments.get(argument.name)
-            if not isinstance(value, str):
-                continue
-            if Mark.LINES in argument.marks:
-                entered, lines[pane] = typed.entered(line, (value, "\n"))
-                texts += [*entered, Text(value, is_typed=True)]
-            elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and pane:
-                enters = not arguments.get("no_enter")
-                text, lines[pane] = typed.before_command(line, value, enters=enters)
-                texts.append(text)
-            elif Mark.SHELL in argument.marks:
-                texts.append(Text(value))
-        return tuple(texts)
 
     async def _let_person_finish(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """A person who just used the pane is waited for; one who goes on is not typed over."""
@@ -143,12 +124,58 @@ class Judge:
         return any(decide(self._only_places, item).is_allowed for item in facts)
 
     def _allows_session(self, map_: Map, session: Any) -> bool:
-        name = map_.session_names.get(session, "")
-        return self.policy.sessions is None or bool({session, name} & self.policy.sessions)
+        if self.policy.sessions is None:
+            return True
+        return session in map_.session_names and bool(map_.session(session) & self.policy.sessions)
 
     @property
     def _only_places(self) -> Policy:
         return Policy(sessions=self.policy.sessions, panes=self.policy.panes)
+
+
+async def _working_keys(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Every pane that a call types into, with the keys that take back there; "" stands for no pane."""
+    pane = arguments.get("pane_id")
+    if tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
+        return {"": keys.TAKING_BACK}
+    panes = await synchronized(tmux, pane)
+    if not typed.takes_back(_strokes(tool, arguments)):
+        return dict.fromkeys(map(str, panes), keys.TAKING_BACK)
+    return {str(item): await keys.working(tmux, item) for item in panes}
+
+
+def _strokes(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    lines = (arguments.get(row.name) for row in tool.arguments if Mark.LINES in row.marks)
+    pressed = tool.types(arguments) if tool.types is not None else ()
+    return [*pressed, *(value for value in lines if isinstance(value, str))]
+
+
+def _texts(
+    tool: Tool, arguments: Mapping[str, Any], line: typed.Line, working: frozenset[str]
+) -> tuple[list[Text], typed.Line]:
+    """All that would end at a pane's shell, with what already stands on its line; and what then stands."""
+    texts: list[Text] = []
+    after = line
+    if tool.types is not None:
+        texts, after = typed.entered(line, tool.types(arguments), working)
+    for argument in tool.arguments:
+        value = arguments.get(argument.name)
+        if not isinstance(value, str):
+            continue
+        if Mark.LINES in argument.marks:
+            entered, after = typed.entered(line, (value, "\n"), working)
+            texts += [*entered, Text(value, is_typed=True)]
+        elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and arguments.get("pane_id"):
+            text, after = typed.before_command(line, value, enters=not arguments.get("no_enter"))
+            texts.append(text)
+        elif Mark.SHELL in argument.marks:
+            texts.append(Text(value))
+    return texts, after
+
+
+def _variables(arguments: Mapping[str, Any]) -> list[Text]:
+    env = arguments.get("env") or {}
+    return [Text(f"{name}={value}", is_variable=True) for name, value in env.items()]
 
 
 def _raise(tool: Tool, verdict: Verdict) -> None:

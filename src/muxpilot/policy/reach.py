@@ -49,11 +49,15 @@ class Map:
         name = self.session_names.get(session)
         if name is None:
             raise NotFound("session", session)
-        return frozenset((session, name))
+        return frozenset({session, *_names(name)})
 
     def sessions_of(self, places: Sequence[Place]) -> list[frozenset[str]]:
         """One of the sessions that show a pane must be allowed, for each pane."""
         return [frozenset().union(*(self.session(item) for item in place.sessions)) for place in places]
+
+    def every_session_of(self, places: Sequence[Place]) -> list[frozenset[str]]:
+        """All sessions that show these panes must be allowed."""
+        return [self.session(item) for item in sorted({item for place in places for item in place.sessions})]
 
     def of_window(self, window: WindowId) -> list[Place]:
         found = [place for place in self.places.values() if place.window == window]
@@ -70,12 +74,18 @@ class Map:
         return self.places[pane]
 
 
+def _names(name: str) -> tuple[str, ...]:
+    """A session that is named like an id is not that session."""
+    return () if not name or SessionId.matches(name) else (name,)
+
+
 def _place(pane: Pane, windows: Sequence[Window]) -> Place:
     rows = [row for row in windows if row.id == pane.window_id]
     names = {str(pane.id)}
     for row in rows:
-        for session in (row.session_id, row.session_name):
-            names |= {f"{session}:{window}.{pane.index}" for window in (row.index, row.name, row.id)}
+        window_names = () if row.name.isdigit() or WindowId.matches(row.name) else (row.name,)
+        for session in (row.session_id, *_names(row.session_name)):
+            names |= {f"{session}:{window}.{pane.index}" for window in (row.index, *window_names, row.id)}
     return Place(pane.id, pane.window_id, frozenset(row.session_id for row in rows), frozenset(names))
 
 
@@ -91,20 +101,24 @@ async def reach(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> Reach:
     sessions: list[frozenset[str]] = []
     panes: list[Place] = []
     is_whole = tool.effect is not Effect.READ or tool.name in _WHOLE
+    shown_in = map_.sessions_of if tool.effect is Effect.READ else map_.every_session_of
     for target in targets(arguments):
         if isinstance(target, SessionId):
             sessions.append(map_.session(target))
             panes += map_.of_session(target) if is_whole else []
         elif isinstance(target, WindowId):
             inside = map_.of_window(target)
-            sessions += map_.sessions_of(inside)
+            sessions += shown_in(inside)
             panes += inside if is_whole else []
         else:
             place = map_.of_pane(target)
-            sessions += map_.sessions_of([place])
+            sessions += shown_in([place])
             panes += await _with_synchronized(tool, tmux, map_, place)
     if makes_session(tool, arguments):
-        sessions.append(frozenset({str(arguments.get("name"))} if arguments.get("name") else ()))
+        sessions.append(frozenset(_names(str(arguments.get("name") or ""))))
+    if tool.name == "rename-session":
+        wanted = [name for name in (arguments.get("new_name"), arguments.get("name")) if name is not None]
+        sessions += [frozenset(_names(str(name))) for name in wanted]
     return Reach(tuple(sessions), tuple(panes))
 
 
@@ -128,10 +142,10 @@ async def _with_synchronized(tool: Tool, tmux: Tmux, map_: Map, place: Place) ->
     """What is typed into one of several synchronized panes reaches them all."""
     if tool.effect is not Effect.TYPE:
         return [place]
-    return [map_.of_pane(pane) for pane in await _synchronized(tmux, place.pane)]
+    return [map_.of_pane(pane) for pane in await synchronized(tmux, place.pane)]
 
 
-async def _synchronized(tmux: Tmux, pane: PaneId) -> list[PaneId]:
+async def synchronized(tmux: Tmux, pane: PaneId) -> list[PaneId]:
     """The pane, and those that get the same keys."""
     ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
@@ -156,7 +170,7 @@ async def own_pane_reached(
         if (
             tool.effect is Effect.TYPE
             and isinstance(target, PaneId)
-            and own in await _synchronized(tmux, target)
+            and own in await synchronized(tmux, target)
         ):
             return own
     return None

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from muxpilot.policy.decide import Text
+from muxpilot.policy.keys import CLEAR, ERASE, FORGET, TAKING_BACK
 from muxpilot.toolkit.marks import Key
 
 _MOST_PANES = 1000
@@ -21,16 +23,13 @@ _MOST_LINES = 200
 
 _ENTER = frozenset({"Enter", "KPEnter", "C-m", "C-j", "C-o", "\r", "\n"})
 _END = frozenset({"C-d", "\x04"})
-_FORGET = frozenset({"C-c", "\x03"})
-_ERASE = frozenset({"BSpace", "C-h", "\x08", "\x7f"})
-_CLEAR = frozenset({"C-u", "\x15"})
 _NOTHING = frozenset({"C-l", "C-g", "C-q", "C-s", "\x0c"})
 # They move, complete, recall or edit; what then stands there is not known, but it is not entered by them.
 _NEVER_ENTER = frozenset(
     {
         *("Up Down Left Right Home End PPage NPage Tab BTab IC DC PageUp PageDown Insert Delete".split()),
         *(f"C-{letter}" for letter in "abdefghiklnpqrstuwyz"),
-        *(_FORGET | _END | _ERASE | _CLEAR | _NOTHING),
+        *(TAKING_BACK | _END | _NOTHING),
         *(chr(ord(letter) & 0x1F) for letter in "abdefghiklnpqrstuwyz"),
     }
 )
@@ -63,8 +62,16 @@ class Typed:
             self._lines.popitem(last=False)
 
 
-def entered(line: Line, strokes: Iterable[str]) -> tuple[list[Text], Line]:
-    """What the strokes would enter, line by line, and what then stands there."""
+def takes_back(strokes: Iterable[str]) -> bool:
+    return any(stroke in TAKING_BACK for stroke in islice(_single(strokes), _MOST_STROKES))
+
+
+def entered(
+    line: Line, strokes: Iterable[str], working: frozenset[str] = TAKING_BACK
+) -> tuple[list[Text], Line]:
+    """What the strokes would enter, line by line, and what then stands there.
+
+    Keys that take back but are not `working` leave a line that is not known."""
     texts: list[Text] = []
     for number, stroke in enumerate(_single(strokes)):
         if number >= _MOST_STROKES or len(texts) > _MOST_LINES:
@@ -74,7 +81,7 @@ def entered(line: Line, strokes: Iterable[str]) -> tuple[list[Text], Line]:
             texts += text
         else:
             texts += _perhaps_entered(line, stroke)
-            line = _after(line, stroke)
+            line = _after(line, stroke, working)
     return texts, line
 
 
@@ -86,7 +93,10 @@ def before_command(line: Line, command: str, *, enters: bool) -> tuple[Text, Lin
 
 
 _TOO_MUCH = f"it cannot be judged: it is over {_MOST_STROKES} characters or {_MOST_LINES} lines in one call"
-_UNKNOWN = "it cannot be judged: that line holds keys that complete, recall or move; press C-c first"
+_UNKNOWN = (
+    "it cannot be judged: that line holds keys that complete, recall or move, or take nothing back here; "
+    "press C-c first"
+)
 
 
 def _single(strokes: Iterable[str]) -> Iterable[str]:
@@ -127,14 +137,16 @@ def _goes_on(text: str) -> bool:
     return bool(text.strip()) and (text.endswith("\\") or not read(text).is_shell)
 
 
-def _after(line: Line, stroke: str) -> Line:
-    if stroke in _FORGET or (stroke in _END and not line.text and line.is_known):
+def _after(line: Line, stroke: str, working: frozenset[str]) -> Line:
+    if stroke in TAKING_BACK - working:
+        return line if line == Line() else Line(line.text, line.earlier, is_known=False)
+    if stroke in FORGET or (stroke in _END and not line.text and line.is_known):
         return Line()
     if stroke in _NOTHING:
         return line
-    if stroke in _CLEAR and line.is_known:
+    if stroke in CLEAR and line.is_known:
         return Line("", line.earlier)
-    if stroke in _ERASE and line.is_known:
+    if stroke in ERASE and line.is_known:
         return Line(line.text[:-1], line.earlier)
     if _is_text(stroke) and len(line.text) < _LONGEST:
         return Line(line.text + _TEXT.get(stroke, stroke), line.earlier, line.is_known)

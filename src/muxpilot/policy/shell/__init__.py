@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from muxpilot.policy.shell.loose import pieces
-from muxpilot.policy.shell.statements import Reading, Statement, read
+from muxpilot.policy.shell.statements import Reading, Statement, read, read_variable
 
-__all__ = ["Reading", "Statement", "pieces", "read"]
+__all__ = ["Reading", "Statement", "pieces", "read", "read_variable"]

@@ -38,6 +38,7 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 # What an interactive shell replaces by a line of its history.
 _HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
 _PROMPT_EXPANSION = re.compile(r"@P\s*\}$")
+_TOO_MUCH = f"it is longer than {_LONGEST} characters or has over {_MOST_OPERATORS} operators"
 _UNREADABLE = "it is not shell that can be read"
 # Never a program's name: the grammar lost its way before one of these.
 _RESERVED = frozenset(
@@ -76,8 +77,8 @@ class Reading:
 
 def read(text: str) -> Reading:
     """The statements of a text that somebody wants a shell to run."""
-    if len(text) > _LONGEST or len(_OPERATORS.findall(text)) > _MOST_OPERATORS:
-        return Reading((), f"it is longer than {_LONGEST} characters or has over {_MOST_OPERATORS} operators")
+    if _is_too_much(text):
+        return Reading((), _TOO_MUCH)
     reader = _Reader()
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     if _CONTROLS.search(plain):
@@ -87,6 +88,17 @@ def read(text: str) -> Reading:
     reader.text(plain)
     problem = reader.problems[0] if reader.problems else None
     return Reading(tuple(reader.statements), problem, reader.is_shell)
+
+
+def read_variable(pair: str) -> Reading:
+    """What NAME=value in the environment of a shell would make it run."""
+    reader = _Reader()
+    reader.assigned(pair, is_fixed=True)
+    return Reading(tuple(reader.statements), reader.problems[0] if reader.problems else None)
+
+
+def _is_too_much(text: str) -> bool:
+    return len(text) > _LONGEST or len(_OPERATORS.findall(text)) > _MOST_OPERATORS
 
 
 class _Reader:
@@ -142,7 +154,7 @@ class _Reader:
     def _runner(self, runner: runners.Runner, words: Sequence[Word], node: Node) -> bool:
         assignments, inner = runners.inner_of(runner, words)
         for word in assignments:
-            self._assigned(word.text, is_fixed=word.is_fixed)
+            self.assigned(word.text, is_fixed=word.is_fixed)
         if not inner:
             return False
         if runner.is_text:
@@ -183,6 +195,8 @@ class _Reader:
             self.problems.append(f"what an inner shell runs is known only to the shell: {word.source[:40]}")
         elif self._depth >= _DEEPEST or len(self.statements) > _MOST_OPERATORS:
             self.problems.append("it is nested too deep")
+        elif _is_too_much(word.text):
+            self.problems.append(_TOO_MUCH)
         else:
             inner = _Reader(self._depth + 1, is_fed=True)
             inner.text(word.text)
@@ -202,15 +216,17 @@ class _Reader:
 
     def assignment(self, node: Node) -> None:
         word = unquoted(source_of(node))
-        self._assigned(word.text, is_fixed=word.is_fixed)
+        self.assigned(word.text, is_fixed=word.is_fixed)
 
-    def _assigned(self, text: str, *, is_fixed: bool) -> None:
+    def assigned(self, text: str, *, is_fixed: bool) -> None:
         name, _, value = text.partition("=")
         name = name.partition("[")[0].rstrip("+")
         if runners.changes_what_runs(name):
             self.statements.append(Statement(text, text))
         if runners.is_run_by_somebody(name):
             self._nested(Word(text, value, is_fixed))
+        elif name.startswith("BASH_FUNC_"):
+            self._nested(Word(text, f"f {value}", is_fixed))
         elif is_fixed and ("$(" in value or "`" in value):
             # Arithmetic and prompts would run it later.
             self._nested(Word(text, f": {value}"))
