@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.cli.sandbox import inside
-from muxpilot.errors import BadInput
+from muxpilot.cli.sandbox import _probe, inside
+from muxpilot.errors import BadInput, Unavailable
 from tests.conftest import eventually
 from tests.server.wire import Wire, environment
 
@@ -222,6 +222,15 @@ def test_a_missing_or_forbidden_bubblewrap_is_told_with_what_to_do(outside: Path
     told = refused(*workspace, PATH=f"{tools}:/usr/bin:/bin")
     assert "No permissions to create new namespace" in told
     assert "kernel.unprivileged_userns_clone=1" in told
+
+
+def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(family: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("muxpilot.cli.sandbox.socket.socket", forbidden)
+    with pytest.raises(Unavailable, match=r"forbids unix sockets.*network\.allowAllUnixSockets"):
+        _probe(["/bin/true"])
 
 
 @pytest.mark.parametrize(
