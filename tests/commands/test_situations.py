@@ -41,7 +41,7 @@ NOT_WAITING = ("sleep 0.8", "tail -n 0 -f /dev/null & sleep 0.8; kill $!", "slee
 
 @pytest.mark.parametrize("command", NOT_WAITING)
 async def test_a_command_that_only_takes_long_is_waited_for(desk: Desk, command: str) -> None:
-    answer = await desk.run(await desk.shared("bash"), command)
+    answer = await desk.run(await desk.ours(), command)
     assert answer["status"] in ("completed", "failed")
     assert not answer["waitingForInput"]
 
@@ -337,3 +337,116 @@ async def test_many_panes_run_side_by_side(desk: Desk) -> None:
 
     async with asyncio.timeout(3 * LIMIT_S):
         await asyncio.gather(*(work(1000 * n, pane) for n, pane in enumerate(panes)))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_line_that_a_person_types_ahead_is_not_taken_for_ours(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+    running = await desk.run(pane, "sleep 0.5", timeoutSeconds=0.2)
+    desk.type(pane, "echo person", "Enter")
+    answer = await desk.run(pane, "echo mine")
+    assert answer["output"] == "mine\n"
+    assert (await desk.result(running))["status"] == "completed"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_half_a_line_typed_ahead_is_left_alone(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+    await desk.run(pane, "sleep 0.5", timeoutSeconds=0.2)
+    desk.type(pane, "echo th")
+    waiting = await desk.run(pane, "echo ours", timeoutSeconds=1.5)
+    assert waiting["status"] == "queued"
+    desk.type(pane, "eirs", "Enter")
+    assert (await desk.result(waiting))["output"] == "ours\n"
+    assert "theirs" in desk.screen(pane).splitlines()
+
+
+async def test_a_command_that_is_cancelled_before_it_began_never_runs(desk: Desk, tmp_path: Path) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "true")
+    for number in range(10):
+        file = tmp_path / str(number)
+        answer = await desk.run(pane, f"touch {file}", timeoutSeconds=0)
+        await asyncio.sleep(number / 2000)
+        cancelled = await desk.call("cancel-command", commandId=answer["commandId"])
+        assert cancelled["status"] in ("cancelled", "completed")
+        if cancelled["exitCode"] is None:
+            assert not file.exists()
+
+
+READERS = {
+    "bash": 'read -e -p "Choose > " x',
+    "zsh": 'vared -p "Choose > " -c x',
+    "fish": "read x",
+    "ksh93": 'read "x?Choose > "',
+}
+
+
+@pytest.mark.parametrize("shell", READERS)
+async def test_a_shell_that_reads_a_line_itself_is_not_typed_into(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+    reading = await desk.run(pane, READERS[shell])
+    assert (reading["status"], reading["waitingForInput"]) == ("running", True)
+    waiting = await desk.run(pane, "echo next", timeoutSeconds=1)
+    assert waiting["status"] == "queued"
+    desk.type(pane, "answer", "Enter")
+    assert (await desk.result(waiting))["output"] == "next\n"
+    assert (await desk.result(reading))["status"] == "completed"
+    assert "muxpilot" not in desk.screen(pane)
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+async def test_an_exported_prompt_does_not_speak_for_the_shell_that_exported_it(
+    desk: Desk, shell: str
+) -> None:
+    pane = await desk.ours(shell)
+    await desk.run(pane, "export PS1")
+    inner = f"{shell} --norc" if shell == "bash" else shell
+    assert (await desk.run(pane, inner))["waitingForInput"]
+    assert (await desk.run(pane, "echo inside"))["output"] == "inside\n"
+    assert (await desk.run(pane, "exit 4"))["exitCode"] == 4
+    assert (await desk.run(pane, "echo outside"))["output"] == "outside\n"
+
+
+async def test_a_pane_that_a_person_respawns_takes_commands_again(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "true")
+    desk.raw("respawn-pane", "-k", "-t", pane)
+    await asyncio.sleep(0.5)
+    assert (await desk.run(pane, "echo after"))["output"] == "after\n"
+    assert "7717" not in desk.screen(pane)
+
+
+async def test_what_waits_still_waits_when_asked_again(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, 'read -p "Name? " x')
+    for _ in range(3):
+        again = await desk.result(answer, wait_ms=400)
+        assert (again["waitingForInput"], again["timedOut"]) == (True, False)
+
+
+async def test_slow_typing_is_one_command_too(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, 'echo "a!b"\necho c', delayMs=2)
+    assert answer["output"] == "a!b\nc\n"
+
+
+async def test_a_status_that_nobody_told_is_not_made_up(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "bash --norc; true")
+    left = await desk.run(pane, "exit 3")
+    assert (left["status"], left["exitCode"]) == ("lost", None)
+
+
+async def test_a_person_who_keeps_dead_panes_keeps_them(desk: Desk) -> None:
+    pane = await desk.ours()
+    await desk.run(pane, "true")
+
+    async def let_go() -> bool:
+        return not desk.raw("show-options", "-p", "-t", pane, "remain-on-exit")
+
+    await eventually(let_go)
+    desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+    answer = await desk.run(pane, "exit 7")
+    assert answer["exitCode"] == 7
+    assert desk.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"

@@ -41,6 +41,8 @@ class Command:
     reason: str | None = None
     waiting_for: str | None = None  # line, password, key, shell, or the rest of the command
     is_cancelled: bool = False
+    is_tracked: bool = True
+    left_over: str | None = None  # what of it was never typed, in words
     asked: float = field(default_factory=time.monotonic)
     ended: float | None = None
     changes: int = 0
@@ -70,6 +72,8 @@ class Command:
             await self.change(left_s)
 
     def begin(self) -> None:
+        if self.status.is_final:
+            return
         self.status = Status.RUNNING
         self.reason = None
         self.say()
@@ -80,8 +84,8 @@ class Command:
             self.say()
 
     def finish(self, exit_code: int, reason: str | None = None) -> None:
-        done = Status.COMPLETED if exit_code == 0 else Status.FAILED
-        self._end(Status.CANCELLED if self.is_cancelled else done, exit_code, reason)
+        done = Status.CANCELLED if self.is_cancelled else Status.FAILED
+        self._end(Status.COMPLETED if exit_code == 0 else done, exit_code, reason)
 
     def lose(self, reason: str) -> None:
         self._end(Status.CANCELLED if self.is_cancelled else Status.LOST, None, reason)
@@ -90,7 +94,8 @@ class Command:
         if self.status.is_final:
             return
         self.output.finish()
-        self.status, self.exit_code, self.reason = status, exit_code, reason
+        words = " ".join(filter(None, (reason, self.left_over))) or None
+        self.status, self.exit_code, self.reason = status, exit_code, words
         self.waiting_for = None
         self.ended = time.monotonic()
         self.say()

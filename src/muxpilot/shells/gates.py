@@ -9,8 +9,8 @@ from muxpilot.errors import Refused
 from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, HalfLine, Layer
 from muxpilot.shells.loader import Loader
-from muxpilot.shells.prompts import looks_like_a_shell, typed_after
-from muxpilot.state import State, is_in_front
+from muxpilot.shells.prompts import looks_like_a_far_shell, typed_after
+from muxpilot.state import State
 
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
@@ -58,9 +58,11 @@ class Gate:
         """What a person does at this prompt, or has typed there."""
         stream = self._shell.stream
         assert stream is not None
-        if self._shell.row.far is None and is_in_front(layer.pid, self._shell.row.pid) is False:
+        if self._shell.is_in_front(layer) is False:
             return _SOMEBODYS
         if not layer.shell.tells_start:
+            if layer.is_fresh:
+                await self._shell.quiet()
             await self._settled()
         if layer.half_line is not None and layer.half_line.seen == stream.end:
             return layer.half_line.words
@@ -70,9 +72,13 @@ class Gate:
         prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
         typed = typed_after(prompt, since) if since else ""
         is_empty = not typed
-        if layer.shell.has_key and (typed or layer.half_line is not None):
+        if layer.shell.has_key and (typed or layer.half_line is not None or layer.may_hide):
             is_empty = await self._shell.typed_line(layer) == 0
-            await self._shell.quiet()  # the key has drawn the line again
+            if layer.at is not At.PROMPT:
+                return _SOMEBODYS  # what was typed ahead has begun
+            layer.may_hide = False
+            if not is_empty:
+                await self._shell.quiet()  # the key has drawn the line again
         words = f"Somebody has typed at the prompt: {typed[-80:]!r}."
         layer.half_line = None if is_empty else HalfLine(stream.end, words)
         return None if is_empty else words
@@ -108,14 +114,25 @@ class Gate:
         line = await shell.tmux.capture.cursor_line(shell.row.id)
         if state.waiting_for == "shell":
             if layer is not None and state.foreground_pid == layer.pid:
-                if layer.at is At.RUNNING and not looks_like_a_shell(line):
+                if layer.at is At.RUNNING and not shell.is_replaced(layer):
                     return "The shell itself reads a line."
+                if await self._tells_by_key(layer):
+                    return None
                 shell.layers.forget(layer, "The shell was replaced by another, or tells no marks any more.")
         elif not (self._looks_ready(state, line) and shell.silence_s() >= _REMOTE_QUIET_S):
             return f"{state.foreground_cmd or 'Something'} is running in the pane."
         return await Loader(shell).load(state, line)
 
+    async def _tells_by_key(self, layer: Layer) -> bool:
+        """A prompt that has lost its mark: the key still tells that it is one."""
+        shell = self._shell
+        if not layer.shell.has_key or shell.is_replaced(layer) or await shell.typed_line(layer) is None:
+            return False
+        layer.at, layer.prompt_offset = At.PROMPT, shell.stream.end if shell.stream is not None else 0
+        layer.may_hide = layer.typed_line != 0
+        return not layer.may_hide
+
     def _looks_ready(self, state: State, line: str) -> bool:
         """Where the system cannot tell: at a far end, or for somebody who says that a shell is there."""
         is_unseen = state.is_remote or (self._shell.hint is not None and not state.is_known)
-        return is_unseen and not state.is_canonical and looks_like_a_shell(line)
+        return is_unseen and not state.is_canonical and looks_like_a_far_shell(line)

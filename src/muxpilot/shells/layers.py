@@ -8,6 +8,8 @@ inside it have ended.
 from __future__ import annotations
 
 import enum
+import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +20,9 @@ from muxpilot.shells.marks import Mark, Scanner
 
 _LONGEST_ECHO = 1 << 16
 _INTERRUPTED = 130
+_A_MOMENT_S = 0.05
+# What may stand between several programs of one command line.
+_SEVERAL = re.compile(r"[;&|\n]")
 
 
 class At(enum.Enum):
@@ -50,6 +55,10 @@ class Layer:
     status: int | None = None
     prompt_offset: int = 0
     half_line: HalfLine | None = None
+    began: float = 0.0
+    is_fresh: bool = True  # nothing of ours was typed at its prompt yet
+    may_hide: bool = False  # it ran so long that somebody may have typed ahead, unseen
+    image: int | None = None
     typed_line: int | None = None  # how much is typed, as the private key told it
     is_capturing: bool = False
     echo: bytearray | None = None  # what came since the typing, where no mark tells the start
@@ -67,11 +76,15 @@ class Layer:
 class Layers:
     """Text and marks in; commands are started, fed and ended."""
 
-    def __init__(self, scanner: Scanner, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, scanner: Scanner, changed: Callable[[], None], is_behind: Callable[[Layer], bool]
+    ) -> None:
+        """`is_behind` tells whether another program has the terminal, so that the layer cannot prompt."""
         self.stack: list[Layer] = []
         self.answered: Mark | None = None  # a shell's answer to a line that asks what it is
         self._scanner = scanner
         self._changed = changed
+        self._is_behind = is_behind
 
     @property
     def top(self) -> Layer | None:
@@ -92,14 +105,19 @@ class Layers:
         elif mark.kind == "I":
             self._loaded(mark)
         else:
+            layer = self._find(mark.nonce)
+            if layer is not None and self._is_borrowed(layer, mark):
+                return
             # An E comes before the status that tells how the shells inside have ended.
-            layer = self._find(mark.nonce) if mark.kind == "E" else self._inward_of(mark)
+            if mark.kind != "E":
+                self._end_inside(layer, mark)
             if layer is not None:
                 _ACTIONS[mark.kind](self, layer, mark)
         self._changed()
 
     def typed(self, layer: Layer, line: str) -> None:
         """A line of the layer's command is about to be typed at its prompt."""
+        layer.began, layer.is_fresh = time.monotonic(), False
         layer.at, layer.status, layer.line = At.TYPED, None, line
         layer.echo, layer.is_capturing = bytearray(), False
 
@@ -133,19 +151,22 @@ class Layers:
     def _find(self, nonce: str) -> Layer | None:
         return next((layer for layer in self.stack if layer.nonce == nonce), None)
 
-    def _inward_of(self, mark: Mark) -> Layer | None:
-        """The layer that speaks; those inside it have ended, with the status that it now tells."""
-        layer = self._find(mark.nonce)
+    def _is_borrowed(self, layer: Layer, mark: Mark) -> bool:
+        """Whether a program inside shows a prompt that it has inherited, with the marks of this layer."""
+        is_in_prompt = mark.kind in "BPQ" or (mark.kind == "D" and not layer.shell.tells_start)
+        return is_in_prompt and self._is_behind(layer)
+
+    def _end_inside(self, layer: Layer | None, mark: Mark) -> None:
+        """A layer speaks: those inside it have ended, with the status that it now tells."""
         while layer is not None and self.stack[-1] is not layer:
             gone = self.stack.pop()
             self._scanner.nonces.discard(gone.nonce)
             if gone.command is None:
                 continue
-            if mark.kind in "DQ":
+            if mark.kind in "DQ" and _is_one_program(self.stack[-1]):
                 gone.command.finish(exit_code(mark.number), "The shell ended with it.")
             else:
-                gone.command.lose("The shell that it ran in has ended.")
-        return layer
+                gone.command.lose("The shell that it ran in has ended; nothing tells with which status.")
 
     def _past_echo(self, layer: Layer, data: bytes) -> None:
         """Where no mark tells the start, output begins behind the line end that follows the echo."""
@@ -163,6 +184,8 @@ class Layers:
             layer.command.output.feed(rest)
 
     def starts(self, layer: Layer, _: Mark) -> None:
+        if layer.at is not At.TYPED:
+            layer.began = time.monotonic()
         layer.at, layer.status, layer.half_line = At.RUNNING, None, None
         layer.is_capturing, layer.echo = layer.command is not None, None
 
@@ -174,6 +197,7 @@ class Layers:
 
     def finishes(self, layer: Layer, mark: Mark) -> None:
         self.output_ends(layer, mark)
+        layer.may_hide = time.monotonic() - layer.began > _A_MOMENT_S
         layer.at, layer.status, layer.half_line = At.FINISHED, exit_code(mark.number), None
         if not layer.lines_left:
             self.finish(layer)
@@ -209,6 +233,11 @@ class Layers:
 
     def tells_length(self, layer: Layer, mark: Mark) -> None:
         layer.typed_line = mark.number
+
+
+def _is_one_program(layer: Layer) -> bool:
+    """Whether the status that a layer tells is that of the shell inside it."""
+    return layer.command is None or not _SEVERAL.search(layer.command.text)
 
 
 _ACTIONS: dict[str, Callable[[Layers, Layer, Mark], None]] = {

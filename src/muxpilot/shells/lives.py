@@ -29,7 +29,7 @@ class Life:
         self._shell = shell
         self._pidfd = -1
         self._is_kept = False
-        self._closes_by_itself: bool | None = None
+        self._before = "on"  # what the option was before we kept the pane
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -55,12 +55,15 @@ class Life:
         if self._is_kept or (self._pidfd < 0 and self._shell.row.far is None):
             return
         connection, pane = self._shell.tmux.connection, self._shell.row.id
-        if self._closes_by_itself is None:
-            asked = await connection.run(("display-message", "-p", "-t", pane, "#{remain-on-exit}"))
-            self._closes_by_itself = asked.first_line in ("off", "0", "")
-        if self._closes_by_itself:
+        self._before = await self._option()
+        if self._before != "on":
             self._is_kept = True
             await connection.run(("set-option", "-p", "-t", pane, "remain-on-exit", "on"))
+
+    async def _option(self) -> str:
+        ask = ("display-message", "-p", "-t", self._shell.row.id, "#{remain-on-exit}")
+        word = (await self._shell.tmux.connection.run(ask)).first_line
+        return {"": "off", "0": "off", "1": "on"}.get(word, word)
 
     def let_go_soon(self) -> None:
         """Not at once: the next command may come right after."""
@@ -72,10 +75,11 @@ class Life:
     async def let_go(self) -> None:
         if self._is_kept and self._task is None:
             self._is_kept = False
+            option = ("set-option", "-p", "-t", self._shell.row.id)
             with suppress(MuxpilotError):  # the pane, or tmux, has gone
-                await self._shell.tmux.connection.run(
-                    ("set-option", "-p", "-u", "-t", self._shell.row.id, "remain-on-exit")
-                )
+                await self._shell.tmux.connection.run((*option, "-u", "remain-on-exit"))
+                if await self._option() != self._before:
+                    await self._shell.tmux.connection.run((*option, "remain-on-exit", self._before))
 
     async def bury(self) -> None:
         """Close a dead pane of another host, where only its stream tells that it has died."""
@@ -99,7 +103,9 @@ class Life:
                 self._shell.end(None, "it is gone")
                 return
             self._shell.end(row.exit_code, "its program has ended")
-            if self._closes_by_itself:
+            is_ours_to_close = self._before == "off" or (self._before == "failed" and row.exit_code == 0)
+            is_theirs_to_keep = not self._is_kept and await self._option() == "on"
+            if is_ours_to_close and not is_theirs_to_keep:
                 await self._shell.tmux.panes.kill(row.id)
         except MuxpilotError as error:
             self._shell.end(None, error.what)
@@ -112,5 +118,7 @@ class Life:
                 return None
             if row.is_dead:
                 return row
+            if row.pid != self._shell.row.pid:
+                return None  # another program was started in its place
             await asyncio.sleep(_PAUSE_S)
         return None

@@ -20,7 +20,7 @@ from muxpilot.shells.layers import At, Layer, Layers
 from muxpilot.shells.lives import Life
 from muxpilot.shells.marks import Mark, Scanner
 from muxpilot.shells.runs import Run
-from muxpilot.state import State, state_of
+from muxpilot.state import State, image_of, is_in_front, state_of
 from muxpilot.tmux import Data, End, Gap, Pane, PaneId, PaneStream, Tmux
 
 log = logging.getLogger("muxpilot")
@@ -48,10 +48,11 @@ class PaneShell:
         self.exclusive = exclusive
         self.hint = hint
         self.scanner = Scanner()
-        self.layers = Layers(self.scanner, self._changed)
+        self.layers = Layers(self.scanner, self._changed, lambda layer: self.is_in_front(layer) is False)
         self.life = Life(self)
         self.last_output = 0.0
         self.changes = 0
+        self.looks_asked = 0  # how often somebody wanted to know at once what a command waits for
         self.seen = 0  # how far the stream has been read
         self.ended: str | None = None
         self.is_starting = nonce is not None
@@ -84,6 +85,11 @@ class PaneShell:
         self.life.watch()
         self._reader = asyncio.create_task(self._read(self.stream, begin))
         await self.until(lambda: self.seen >= end, _CATCH_UP_S)
+        outermost = self.layers.stack[0] if self.layers.stack else None
+        if outermost is not None and self.row.far is None and outermost.pid != self.row.pid:
+            # Of a shell that was here before somebody started another in its place.
+            self.layers.forget(outermost, "Another program was started in the pane.")
+            self.is_starting = False
 
     async def close(self) -> None:
         for task in (self._worker, self._reader):
@@ -113,7 +119,7 @@ class PaneShell:
         """How much is typed at a layer's prompt, by the shell's own word; None if it does not tell."""
         layer.forget_length()
         await self.tmux.input.send_bytes(self.row.id, KEY)
-        await self.until(lambda: layer.typed_line is not None, _KEY_S)
+        await self.until(lambda: layer.typed_line is not None or layer.at is At.RUNNING, _KEY_S)
         return layer.typed_line
 
     async def quiet(self) -> None:
@@ -131,6 +137,10 @@ class PaneShell:
             await self.until(lambda: layer.at is At.PROMPT, _CLEARED_S)
             if layer.at is At.PROMPT:
                 return
+
+    def ask_to_look(self) -> None:
+        self.looks_asked += 1
+        self._changed()
 
     def layer_of(self, command: Command) -> Layer | None:
         return next((layer for layer in self.layers.stack if layer.command is command), None)
@@ -159,6 +169,15 @@ class PaneShell:
     async def state(self) -> State:
         """What stands in front, by the system's word; asked beside the event loop."""
         return await state_of(self.row)
+
+    def is_in_front(self, layer: Layer) -> bool | None:
+        """Whether a layer's shell has the terminal to itself; None where the system does not tell."""
+        return is_in_front(layer.pid, self.row.pid) if self.row.far is None else None
+
+    def is_replaced(self, layer: Layer) -> bool:
+        """Whether another program has taken the shell's place, in the same process."""
+        image = image_of(layer.pid) if self.row.far is None else None
+        return layer.image is not None and image is not None and image != layer.image
 
     def silence_s(self) -> float:
         return asyncio.get_running_loop().time() - self.last_output
@@ -192,10 +211,16 @@ class PaneShell:
         for item in self.scanner.feed(event.data, event.offset):
             if isinstance(item, Mark):
                 self.layers.mark(item)
-                if item.kind == "D":
-                    self._expect_prompt()
+                self._after_mark(item)
             else:
                 self.layers.text(item)
+
+    def _after_mark(self, mark: Mark) -> None:
+        top = self.layers.top
+        if mark.kind == "D":
+            self._expect_prompt()
+        elif mark.kind == "I" and top is not None and self.row.far is None:
+            top.image = image_of(top.pid)
 
     def _gap(self, event: Gap) -> None:
         for layer in self.layers.stack:

@@ -8,12 +8,17 @@ from muxpilot.reading.render import text_lines
 
 # How the prompts of shells end; what asks a person something may end in others, too.
 _SIGNS = "$#%>\u276f\u279c\u03bb\u00bb\u203a\u25b6\u27e9\u2717\u2713\u00b1"
-_SHELL_PROMPT = re.compile(rf"[{_SIGNS}]\s*\Z")
+_SHELL_PROMPT = re.compile(rf"(?<!\d%)(?<=[{_SIGNS}])\s*\Z")  # not 50%
 _QUESTION = re.compile(rf"[{_SIGNS}\])?:]\s*\Z")
 
 
 def looks_like_a_shell(line: str) -> bool:
     return bool(_SHELL_PROMPT.search(line))
+
+
+def looks_like_a_far_shell(line: str) -> bool:
+    """The same where nothing else tells: a blank behind the sign, too."""
+    return looks_like_a_shell(line) and line[-1:] == " "
 
 
 def looks_like_a_question(line: str) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from muxpilot.errors import BadInput, PaneDead
+from muxpilot.errors import BadInput, PaneDead, Refused
 from muxpilot.shells.command import Command, Status
 from muxpilot.shells.output import Output
 from muxpilot.shells.pane import Exclusive, PaneShell
@@ -19,6 +19,9 @@ KEPT_S = 240 * 60.0
 
 _INTERRUPTED_S = 2.0
 _TIDY_EVERY_S = 10.0
+# So long an answer that was just sent may take to be seen.
+_ANSWERED_S = 0.1
+_LEFT_S = 0.5
 
 
 class Shells:
@@ -84,9 +87,14 @@ class Shells:
             )
         return command
 
-    def commands(self, pane: PaneId | None = None) -> Sequence[Command]:
+    def commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
+        """All that are remembered; of one server, of one pane there."""
         self._forget_the_old()
-        return [command for command in self._commands.values() if pane in (None, command.pane)]
+        return [
+            command
+            for command in self._commands.values()
+            if socket in (None, command.socket) and pane in (None, command.pane)
+        ]
 
     async def wait(self, command: Command, timeout_s: float) -> bool:
         """Until it has ended or waits for somebody; False if neither came in time."""
@@ -100,22 +108,36 @@ class Shells:
 
     async def look_again(self, command: Command, timeout_s: float) -> bool:
         """The same for one that was told to wait: it may have got its answer meanwhile."""
-        if timeout_s and command.waiting_for is not None and not command.status.is_final:
+        shell = self._panes.get((command.socket, command.pane))
+        if timeout_s and shell is not None and command.waiting_for in ("line", "password", "key"):
+            await command.change(min(timeout_s, _ANSWERED_S))
             command.waits(None, None)
+            shell.ask_to_look()
+        elif command.waiting_for is not None:
+            await command.end(min(timeout_s, _LEFT_S))  # the shell inside may be about to leave
         return await self.wait(command, timeout_s)
 
     def untracked(self, tmux: Tmux, pane: PaneId, text: str) -> Command:
         """What was only typed; nobody knows what became of it."""
         command = Command(tmux.socket, pane, text, Output(1, 0), status=Status.RUNNING)
         command.reason = "It was typed as it is; nothing of it is tracked."
+        command.is_tracked, command.ended = False, command.asked
         self._commands[command.id] = command
         return command
 
     async def cancel(self, command: Command) -> None:
         """Interrupt it where it runs; one that has not begun never will."""
         shell = self._panes.get((command.socket, command.pane))
+        if not command.is_tracked:
+            raise Refused("It was only typed, and is not tracked.", "Press C-c with send-keys.")
         if command.status.is_final or shell is None:
             return
+        layer = shell.layer_of(command)
+        if layer is not None and layer is not shell.layers.top:
+            raise Refused(
+                "It has opened a shell, in which Ctrl-C would interrupt something else.",
+                "Run exit there with execute-command.",
+            )
         command.is_cancelled = True
         if command.status is Status.QUEUED:
             shell.withdraw(command)

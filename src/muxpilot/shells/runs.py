@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from muxpilot.errors import Refused, Unavailable
 from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
-from muxpilot.shells.prompts import looks_like_a_question, looks_like_a_shell
+from muxpilot.shells.prompts import looks_like_a_far_shell, looks_like_a_question
 from muxpilot.shells.typing import lines_for, needs_file, type_line
 from muxpilot.state import State
 
@@ -41,14 +41,15 @@ class Run:
         text = self._command.text if file is None else f" {self._layer.shell.source} {file}"
         try:
             lines = lines_for(self._layer.shell, text)
-            self._layer.command = self._command
             self._command.begin()
-            while lines:
+            while lines and not self._command.status.is_final:
                 line, *lines = lines
                 self._layer.lines_left = lines
                 await self._type(line)
                 if await self._until_next(is_last=not lines):
-                    return
+                    break
+            if lines and not self._command.status.is_final:
+                self._command.left_over = f"{len(lines)} lines after it were not typed."
         finally:
             self._layer.lines_left = None
             if file is not None:
@@ -67,8 +68,12 @@ class Run:
         return file
 
     async def _type(self, line: str) -> None:
-        self._shell.layers.typed(self._layer, line)
         async with self._shell.exclusive(self._shell.tmux, self._shell.row.id):
+            if self._command.status.is_final or self._command.is_cancelled:
+                self._command.lose("It was cancelled before it was typed.")
+                return
+            self._layer.command = self._command
+            self._shell.layers.typed(self._layer, line)
             await type_line(
                 self._shell.tmux,
                 self._shell.row.id,
@@ -82,7 +87,7 @@ class Run:
         """True when nothing more is to be done here; False when the next line may be typed."""
         if self._layer.shell.has_key:
             await self._begun()
-        pause_s, looked_at = _FIRST_LOOK_S, -1
+        pause_s, looked_at, asked = _FIRST_LOOK_S, -1, self._shell.looks_asked
         while not self._command.status.is_final:
             known = self._shell.changes
             if not is_last and self._layer.at in (At.CONTINUATION, At.PROMPT):
@@ -92,7 +97,8 @@ class Run:
                 return True
             if self._shell.seen != looked_at:
                 pause_s = _FIRST_LOOK_S
-            if self._shell.silence_s() >= pause_s:
+            is_asked, asked = asked != self._shell.looks_asked, self._shell.looks_asked
+            if self._shell.silence_s() >= pause_s or is_asked:
                 looked_at, pause_s = self._shell.seen, min(2 * pause_s, _RARELY_S)
                 if await self._lets_others_in():
                     return True
@@ -156,16 +162,14 @@ class Run:
 
     def _opened_a_shell(self, state: State, line: str) -> bool:
         if state.waiting_for == "shell":
-            return state.foreground_pid != self._layer.pid or self._is_quiet_prompt(line)
-        return state.is_remote and not state.is_canonical and self._is_quiet_prompt(line)
-
-    def _is_quiet_prompt(self, line: str) -> bool:
-        return looks_like_a_shell(line) and self._shell.silence_s() >= 2 * _FIRST_LOOK_S
+            return state.foreground_pid != self._layer.pid or self._shell.is_replaced(self._layer)
+        is_quiet = self._shell.silence_s() >= 2 * _FIRST_LOOK_S
+        return state.is_remote and not state.is_canonical and is_quiet and looks_like_a_far_shell(line)
 
     def _waits_for(self, state: State, line: str) -> str | None:
         kind = "line" if state.waiting_for == "shell" else state.waiting_for
         if state.is_remote and not state.is_known:
-            asks = looks_like_a_question(line) and not looks_like_a_shell(line)
+            asks = looks_like_a_question(line) and not looks_like_a_far_shell(line)
             kind = "line" if asks and not state.is_canonical else None
         if kind is None:
             return None

@@ -8,11 +8,14 @@ import re
 from muxpilot.errors import BadInput
 from muxpilot.shells.kinds import KEY, Shell
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.quote import encode
 
 _UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 # A terminal that edits lines itself cuts them at 4 kB.
 _LONGEST_LINE = 4000
+# Some line editors draw a line anew for each character of it.
+_LONGEST_TYPED = 500
 
 
 def checked(command: str) -> str:
@@ -42,17 +45,22 @@ def needs_file(shell: Shell, text: str) -> bool:
 
 async def type_line(tmux: Tmux, pane: PaneId, shell: Shell, text: str, *, delay_s: float = 0.0) -> None:
     """Type a text and press Enter, as one act unless it shall be slow."""
+    begin, end = _brackets(shell, text)
     if delay_s:
+        if begin:
+            await tmux.input.send_bytes(pane, begin)
         for char in text:
-            await tmux.input.type(pane, char)
+            await tmux.input.send_bytes(pane, encode(char))
             await asyncio.sleep(delay_s)
-        await tmux.input.press(pane, "Enter")
-        return
-    prepared = KEY if shell.has_key and any(char in text for char in shell.special) else b""
-    if shell.pastes and ("\n" in text or "\t" in text):
-        data = prepared + _PASTE_BEGIN + text.encode("utf-8", "surrogateescape") + _PASTE_END + b"\r"
-        await tmux.input.send_bytes(pane, data)
-    elif prepared:
-        await tmux.input.send_bytes(pane, prepared + text.encode("utf-8", "surrogateescape") + b"\r")
+        await tmux.input.send_bytes(pane, end + b"\r")
+    elif begin:
+        await tmux.input.send_bytes(pane, begin + encode(text) + end + b"\r")
     else:
         await tmux.input.type(pane, text, enter=True)
+
+
+def _brackets(shell: Shell, text: str) -> tuple[bytes, bytes]:
+    """What stands before and behind a text that is more than a short line of plain characters."""
+    prepared = KEY if shell.has_key and any(char in text for char in shell.special) else b""
+    is_pasted = shell.pastes and ("\n" in text or "\t" in text or len(text) > _LONGEST_TYPED)
+    return (prepared + _PASTE_BEGIN, _PASTE_END) if is_pasted else (prepared, b"")

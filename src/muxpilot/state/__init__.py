@@ -13,7 +13,7 @@ from muxpilot.state.group import detached, members, programs
 from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
 from muxpilot.state.tty import mode_of
 
-__all__ = ["State", "is_in_front", "look", "state_of"]
+__all__ = ["State", "image_of", "is_in_front", "look", "state_of"]
 
 
 class Pane(Protocol):
@@ -60,6 +60,12 @@ def is_in_front(pid: int, pane_pid: int, *, kernel: Kernel = _KERNEL) -> bool | 
     if root is None or process is None or process.tty != root.tty:
         return None
     return root.front == process.group
+
+
+def image_of(pid: int, *, kernel: Kernel = _KERNEL) -> int | None:
+    """A number that changes when a process becomes another program; None if the system does not tell."""
+    process = asked(kernel, pid)
+    return process.image if process is not None and process.image else None
 
 
 def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:

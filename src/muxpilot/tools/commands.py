@@ -111,7 +111,8 @@ async def list_commands(
     ctx: Context, pane_id: Annotated[PaneId | None, "Only of this pane"] = None
 ) -> CommandList:
     """List the commands that were run, the oldest first."""
-    commands = ctx.shells.commands(pane_id)
+    is_aimed = pane_id is not None or ctx.names_server
+    commands = ctx.shells.commands(ctx.tmux.socket if is_aimed else None, pane_id)
     if pane_id is not None and not commands:
         await ctx.tmux.panes.get(pane_id)  # no command, or no such pane
     return CommandList([_row(command) for command in commands])

@@ -5,7 +5,8 @@ end
 function __muxpilot_end --on-event fish_postexec
     printf '\e]133;D;%s;@NONCE@\a' $status
 end
-if not functions -q __muxpilot_prompt
+if not functions fish_prompt | string match -q '*__muxpilot_prompt*'
+    functions -e __muxpilot_prompt
     functions -c fish_prompt __muxpilot_prompt
 end
 function fish_prompt
