@@ -286,6 +286,7 @@ class Streams:
             if self._connection.endpoint.is_far:
                 await self._leave_home(feed)
                 await self._connect(feed)
+                await self._drop_if_unfollowed(feed)
                 feed.stream.gap(reason)
                 return
             feed.stream.gap(reason)
@@ -315,6 +316,13 @@ class Streams:
             await self._connect(feed)
         except MuxpilotError as error:
             await self._give_up(feed, None, error)
+            return
+        await self._drop_if_unfollowed(feed)
+
+    async def _drop_if_unfollowed(self, feed: _Feed) -> None:
+        """Its last follower may have left while it was being connected again, and found nothing to close."""
+        if self._feeds.get(feed.stream.pane) is not feed:
+            await self._drop(feed)
 
     async def _give_up(self, feed: _Feed, exit: Exit | None, error: MuxpilotError) -> None:
         await self._drop(feed)
