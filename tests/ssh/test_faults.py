@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from muxpilot.config import ServerEntry, Settings
 from muxpilot.errors import NoTmux
-from muxpilot.tmux import Tmux
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.ssh import FarEndpoint
 from muxpilot.toolkit.spec import Scope
 from tests.conftest import eventually
@@ -35,12 +35,28 @@ def mended(far: Far) -> object:
         far.sshd.start()
 
 
+async def heard(far: Far, pane: str, *, wanted: bool) -> None:
+    """Until what the pane prints comes through, or does not."""
+    assert far.app is not None
+    streams = far.app.servers.default.streams
+
+    async def is_so() -> bool:
+        return streams.is_heard(PaneId(pane)) is wanted
+
+    await eventually(is_so)
+
+
 async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: Far) -> None:
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0
-    running = await far.run(pane, "sleep 1.5; echo still; sh -c 'exit 9'", timeoutSeconds=0.2)
+    go_on = far.folder / "go-on"
+    waiting = f"until [ -e {go_on} ]; do sleep 0.1; done; echo still; sh -c 'exit 9'"
+    running = await far.run(pane, waiting, timeoutSeconds=0.2)
     assert running["status"] == "running"
     far.sshd.break_connections()
+    for wanted in (False, True):
+        await heard(far, pane, wanted=wanted)
+    go_on.touch()
     ended = await far.call("get-command-result", commandId=running["commandId"], waitMs=20000)
     assert (ended["status"], ended["exitCode"]) == ("failed", 9), ended
     assert "still" in ended["output"]

@@ -56,8 +56,12 @@ async def test_a_far_pane_tells_what_runs_in_it(far: Far) -> None:
     state = await far.call("pane-state", paneId=pane)
     assert (state["foregroundCmd"], state["waitingFor"]) == ("bash", "shell"), state
     sleeping = await far.run(pane, "sleep 60", timeoutSeconds=0.1)
-    state = await far.call("pane-state", paneId=pane)
-    assert (state["foregroundCmd"], state["waitingForInput"]) == ("sleep", False), state
+
+    async def sleeps() -> bool:
+        state = await far.call("pane-state", paneId=pane)
+        return (state["foregroundCmd"], state["waitingForInput"]) == ("sleep", False)
+
+    await eventually(sleeps)
     await far.call("cancel-command", commandId=sleeping["commandId"])
 
 
@@ -92,7 +96,7 @@ async def test_a_far_pane_is_watched(far: Far) -> None:
     fired = await far.call(
         "start-and-watch",
         paneId=pane,
-        command="sleep 0.2; echo it is rea''dy",
+        command="sleep 0.2; echo it is rea''dy; sleep 0.4",
         pattern="is ready",
         timeout=20,
     )
