@@ -135,6 +135,7 @@ MARK = _MARK.decode()
         (f"{MARK}\n/bin/sh: 1: exec: tmux: not found", NoTmux, "no tmux on b"),
         (f"{MARK}\n/bin/sh: line 1: exec: tmux: not found", NoTmux, "no tmux on b"),
     ],
+    ids=str.split("no-route denied unknown-host nothing no-server no-tmux no-tmux-in-bash"),
 )
 def test_what_is_said_on_the_way_out_becomes_an_error(words: str, error: type[Exception], told: str) -> None:
     found = FarEndpoint.to("b").failure(words)
