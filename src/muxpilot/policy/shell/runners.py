@@ -89,6 +89,14 @@ TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
     "su": ("-c", "--command"),
     "runuser": ("-c", "--command"),
     "script": ("-c", "--command"),
+    "sg": ("-c", "--command"),
+    "newgrp": ("-c", "--command"),
+    "capsh": ("-c",),
+    "npx": ("-c", "--call"),
+    "npm": ("-c", "--call"),
+    "nix-shell": ("--run", "--command"),
+    "mapfile": ("-C",),
+    "readarray": ("-C",),
     "flock": ("-c", "--command"),
     "env": ("-S", "--split-string"),
     "bind": ("-x",),
@@ -99,14 +107,15 @@ TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
 # Languages of their own: not read, but the strings in them are.
 INTERPRETERS = frozenset(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit tclsh expect awk gawk "
-    "mawk nawk osascript vim vi nvim ex ed emacs gdb tmux screen sqlite3 psql mysql irb ipython sed".split()
+    "mawk nawk osascript vim vi nvim ex ed emacs gdb tmux screen sqlite3 psql mysql irb ipython sed gsed "
+    "make gmake lldb less more most view red".split()
 )
 
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 
 # Variables whose value is run, or that change which program a name means.
 _RUN_BY_SOMEBODY = re.compile(
-    r"PROMPT_COMMAND|PS[0-4]|ENV|BASH_ENV|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|"
+    r"PROMPT_COMMAND|PS[0-4]|BASH_CMDS|BASH_ALIASES|ENV|BASH_ENV|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|"
     r"\w+_(?:PAGER|EDITOR|COMMAND|ASKPASS|SSH)|precmd_functions|preexec_functions"
 )
 _CHANGES_WHAT_RUNS = re.compile(
@@ -164,11 +173,20 @@ def with_holes(word: Word, hole: str) -> Word:
 
 
 def option_values(words: Sequence[Word], names: Sequence[str]) -> Iterator[Word]:
-    """`-c TEXT`, `--command=TEXT`, `-cTEXT`."""
+    """`-c TEXT`, `--command=TEXT`, `-cTEXT`, `-qc TEXT`, `-qcTEXT`."""
     for at, word in enumerate(words):
-        if word.text in names and at + 1 < len(words):
+        if (word.text in names or _ends_cluster(word.text, names)) and at + 1 < len(words):
             yield words[at + 1]
         for name in names:
             glue = f"{name}=" if name.startswith("--") else name
             if word.text.startswith(glue) and len(word.text) > len(glue):
                 yield Word(word.source, word.text[len(glue) :], word.is_fixed)
+        letters = "".join(name[1] for name in names if len(name) == 2)
+        cluster = re.match(rf"-[A-Za-z0-9]+?[{letters}](?=.)", word.text) if letters else None
+        if cluster is not None:
+            yield Word(word.source, word.text[cluster.end() :], word.is_fixed)
+
+
+def _ends_cluster(text: str, names: Sequence[str]) -> bool:
+    """`-qc` is `-q -c`."""
+    return re.fullmatch(r"-[A-Za-z0-9]{2,}", text) is not None and f"-{text[-1]}" in names

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from muxpilot.policy.shell import loose, runners
+from muxpilot.policy.shell import escapes, loose, runners
 from muxpilot.policy.shell.tree import (
     fed,
     is_misread,
@@ -32,6 +32,8 @@ _LONGEST = 20_000
 _MOST_OPERATORS = 600
 _OPERATORS = re.compile(r"[|&;()<>{}\[\]!`]")
 _DEEPEST = 8
+_MOST_GUESSED = 20
+_MOST_PLACES = 300
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
@@ -39,6 +41,7 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
 _PROMPT_EXPANSION = re.compile(r"@P\s*\}$")
 _TOO_MUCH = f"it is longer than {_LONGEST} characters or has over {_MOST_OPERATORS} operators"
+_SETTING_EXPANSION = re.compile(r"\$\{(\w+)(?:\[[^]]*\])?:?=")
 _UNREADABLE = "it is not shell that can be read"
 # Never a program's name: the grammar lost its way before one of these.
 _RESERVED = frozenset(
@@ -102,12 +105,13 @@ def _is_too_much(text: str) -> bool:
 
 
 class _Reader:
-    def __init__(self, depth: int = 0, *, is_fed: bool = False) -> None:
+    def __init__(self, depth: int = 0, *, is_fed: bool = False, is_guessing: bool = False) -> None:
         self.statements: list[Statement] = []
         self.problems: list[str] = []
         self.is_shell = True
         self._depth = depth
         self._is_fed = is_fed
+        self._is_guessing = is_guessing
 
     def text(self, text: str) -> None:
         root = parsed(text)
@@ -144,8 +148,14 @@ class _Reader:
             return self._shell(words, node)
         if name in _SPECIAL:
             return _SPECIAL[name](self, words, node)
+        if name in escapes.NAMING:
+            self._naming(name, words)
         if name in runners.INTERPRETERS:
-            self._guess(words)
+            self._guess(name, words, node)
+        for text in escapes.possible_commands(name, words):
+            self._guessed(text)
+        if escapes.is_anywhere(name) and not self._is_guessing:
+            self._anywhere(words, node)
         if name in ("docker", "podman", "kubectl", "nerdctl", "lxc"):
             self._contained(words, node)
         runner = runners.RUNNERS.get(name)
@@ -198,15 +208,41 @@ class _Reader:
         elif _is_too_much(word.text):
             self.problems.append(_TOO_MUCH)
         else:
-            inner = _Reader(self._depth + 1, is_fed=True)
+            inner = _Reader(self._depth + 1, is_fed=True, is_guessing=self._is_guessing)
             inner.text(word.text)
             self.statements += inner.statements
             self.problems += inner.problems
 
-    def _guess(self, words: Sequence[Word]) -> None:
+    def _guess(self, name: str, words: Sequence[Word], node: Node) -> None:
+        rules = runners.option_values(words[1:], ("-f", "--file", "--makefile"))
+        if name in ("make", "gmake") and any(_NOT_A_FILE.fullmatch(value.text) for value in rules):
+            self.problems.append("make would read its rules from its input")
+        given = (word for word in fed(node) if word is not None)
+        for word in (*words[1:], *given):
+            for text in (*loose.strings(word.text), word.text, *escapes.escaped(name, word.text)):
+                self._guessed(text)
+
+    def _guessed(self, text: str) -> None:
+        self.statements += [Statement(piece, piece, is_guess=True) for piece in loose.pieces(text)]
+
+    def _anywhere(self, words: Sequence[Word], node: Node) -> None:
+        """Every word may begin the command; what is not known counts only where a shell would read it."""
+        if len(words) > _MOST_PLACES:
+            self.problems.append(f"where in its {len(words)} words the command begins is not known")
+        for at in range(1, min(len(words), _MOST_PLACES)):
+            inner = _Reader(self._depth + 1, is_fed=True, is_guessing=True)
+            inner.simple(words[at : at + _MOST_GUESSED], node)
+            self.statements += [replace(row, is_guess=True) for row in inner.statements]
+            if words[at].text.rpartition("/")[2] in runners.SHELLS:
+                self.problems += inner.problems
+
+    def _naming(self, name: str, words: Sequence[Word]) -> None:
+        variable = escapes.set_unseen(name, words)
+        if variable is not None:
+            self.problems.append(f"it sets {variable} to what is known only to the shell")
         for word in words[1:]:
-            for text in (*loose.strings(word.text), word.text):
-                self.statements += [Statement(piece, piece, is_guess=True) for piece in loose.pieces(text)]
+            if word.is_fixed and "[" in word.text and ("$(" in word.text or "`" in word.text):
+                self._nested(Word(word.source, f": {word.text}"))
 
     def _contained(self, words: Sequence[Word], node: Node) -> None:
         for at in range(2, len(words)):
@@ -232,8 +268,16 @@ class _Reader:
             self._nested(Word(text, f": {value}"))
 
     def declaration(self, node: Node) -> None:
-        words = [unquoted(source_of(child)).text for child in node.children]
-        self.statements.append(Statement(" ".join(words), source_of(node)))
+        words = [unquoted(source_of(child)) for child in node.children]
+        self.statements.append(Statement(" ".join(word.text for word in words), source_of(node)))
+        self._naming("unset", words)
+        is_reference = any(re.fullmatch(r"-\w*n\w*", word.text) for word in words)
+        for word in words[1:]:
+            name, equals, value = word.text.partition("=")
+            if equals and word.source[:1] in ("'", '"', "$", "\\"):
+                self.assigned(word.text, is_fixed=word.is_fixed)
+            if equals and is_reference and runners.changes_what_runs(value.partition("[")[0]):
+                self.problems.append(f"it gives {value} another name: {name}")
 
     def redirection(self, node: Node) -> None:
         if node.child_by_field_name("body") is None:
@@ -242,8 +286,26 @@ class _Reader:
                 self.statements.append(Statement(text, source_of(node)))
 
     def expansion(self, node: Node) -> None:
+        found = _SETTING_EXPANSION.match(source_of(node))
+        if found is not None and runners.changes_what_runs(found[1]):
+            self.problems.append(f"it sets {found[1]} to what is known only to the shell")
         if _PROMPT_EXPANSION.search(source_of(node)):
             self.problems.append("it expands a variable as a prompt, which may run anything")
+
+    def loop(self, node: Node) -> None:
+        variable = node.child_by_field_name("variable")
+        if variable is not None and runners.changes_what_runs(source_of(variable)):
+            self.problems.append(f"it sets {source_of(variable)} to what is known only to the shell")
+
+    def bind(self, words: Sequence[Word], node: Node) -> bool:
+        """`bind '"q": "text"'`, and bindkey: then keys are not what they seem."""
+        if any(not word.text.startswith("-") for word in words[1:]):
+            self.problems.append("it gives keys another meaning")
+        return False
+
+    def at(self, words: Sequence[Word], node: Node) -> bool:
+        self._read_by_shell(node)
+        return False
 
     def eval(self, words: Sequence[Word], node: Node) -> bool:
         inner = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
@@ -303,6 +365,7 @@ _VISITS = {
     "unset_command": _Reader.declaration,
     "redirected_statement": _Reader.redirection,
     "expansion": _Reader.expansion,
+    "for_statement": _Reader.loop,
 }
 _SPECIAL = {
     "eval": _Reader.eval,
@@ -315,6 +378,10 @@ _SPECIAL = {
     "command": _Reader.looking,
     "fc": _Reader.history,
     "hash": _Reader.hash,
+    "bind": _Reader.bind,
+    "bindkey": _Reader.bind,
+    "at": _Reader.at,
+    "batch": _Reader.at,
 }
 
 
