@@ -92,7 +92,7 @@ async def test_text_is_shown_on_a_far_terminal_and_never_run(far: Far) -> None:
 
 
 async def test_a_far_pane_is_watched(far: Far) -> None:
-    pane = await far.shared()
+    pane = await far.pane()
     fired = await far.call(
         "start-and-watch",
         paneId=pane,
@@ -100,7 +100,7 @@ async def test_a_far_pane_is_watched(far: Far) -> None:
         pattern="is ready",
         timeout=20,
     )
-    assert fired["event"].startswith("pattern"), fired
+    assert fired["event"].startswith("pattern"), (fired["output"], fired["detail"])
     fired = await far.call(
         "start-and-watch", paneId=pane, command="sh -c 'exit 5'", pattern="never", timeout=20
     )
