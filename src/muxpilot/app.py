@@ -20,6 +20,7 @@ from muxpilot.tmux import Tmux
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
+from muxpilot.watch.limits import Limits
 
 if TYPE_CHECKING:
     from muxpilot.audit import Audit
@@ -66,8 +67,15 @@ def build(settings: Settings) -> App:
         recorder=audit,
         buffer_paths=paths,
         shells=lambda exclusive: _shells(settings, exclusive),
+        limits=_limits(settings),
     )
     return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit, dialect)
+
+
+def _limits(settings: Settings) -> Limits:
+    given = settings.watch
+    hosts = tuple(host.rstrip(".").lower() for host in given.allowed_hosts)
+    return Limits(given.stable_ms, given.timeout_default_ms, given.timeout_max_ms, hosts)
 
 
 def _dialect(settings: Settings, servers: Servers) -> Dialect | None:

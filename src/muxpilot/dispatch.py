@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from muxpilot.errors import MuxpilotError, NotAnswering
+from muxpilot.errors import Denied, MuxpilotError, NotAnswering, NotFound
 from muxpilot.heartbeat import heartbeat
 from muxpilot.reading.journals import Journals
 from muxpilot.record.recordings import Recordings
@@ -28,7 +28,8 @@ from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
 from muxpilot.toolkit.spec import DEADLINE_S, Scope, Tool
-from muxpilot.toolkit.visible import PANE_TEXT, seen
+from muxpilot.toolkit.visible import seen, tells_of_panes
+from muxpilot.watch.limits import Limits
 from muxpilot.watch.registry import Watches
 
 log = logging.getLogger("muxpilot")
@@ -67,6 +68,10 @@ class Record:
 class Judge(Protocol):
     """The seat of the policy: what denies a call is raised."""
 
+    @property
+    def narrows(self) -> bool:
+        """Whether some servers, sessions or panes are not to be reached."""
+
     def closes(self, name: str) -> bool:
         """Whether a tool is closed to everybody, so that it is not even listed."""
 
@@ -89,6 +94,8 @@ class Recorder(Protocol):
 
 class Everything:
     """A policy that allows all, and an audit that keeps nothing."""
+
+    narrows = False
 
     def closes(self, name: str) -> bool:
         return False
@@ -118,6 +125,7 @@ class Dispatch:
         recorder: Recorder | None = None,
         buffer_paths: tuple[str, ...] | None = None,
         shells: Callable[[Exclusive], Shells] = Shells,
+        limits: Limits | None = None,
     ) -> None:
         self._tools = {tool.exposed: tool for tool in tools}
         self._judge = judge or Everything()
@@ -129,7 +137,7 @@ class Dispatch:
         self._buffer_paths = buffer_paths
         self._recordings = Recordings()
         self._journals = Journals()
-        self.watches = Watches()
+        self.watches = Watches(limits=limits)
         self.shells = shells(self._exclusive)
         self._locks: _Locks = {}
 
@@ -160,6 +168,16 @@ class Dispatch:
 
     def is_readable(self, name: str) -> bool:
         return not self._judge.closes(name)
+
+    async def is_open(self, name: str, **raw: Any) -> bool:
+        """Whether a read would be allowed; asked only where there are rules of places."""
+        if not self._judge.narrows:
+            return True
+        try:
+            await self.permit(name, raw)
+        except (Denied, NotFound):
+            return False
+        return True
 
     async def _recorded(self, record: Record, tool: Tool | None, caller: Caller) -> Answer:
         try:
@@ -213,7 +231,7 @@ class Dispatch:
             permit=functools.partial(self._permit, tool),
         )
         answer = shaped(await tool.run(context, **request.arguments))
-        if tool.group not in PANE_TEXT:
+        if not tells_of_panes(tool.name, tool.group):
             return answer
         return seen(answer, colors=bool(request.arguments.get("colors")))
 
@@ -226,8 +244,17 @@ class Dispatch:
         return Request(tool, tmux, aimed)
 
     async def _permit(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        self._judge.gate(tool, tmux)
-        await self._judge.judge(tool, tmux, arguments)
+        """For a part of a call; one that is denied has a record of its own."""
+        try:
+            self._judge.gate(tool, tmux)
+            await self._judge.judge(tool, tmux, arguments)
+        except Denied as error:
+            given = {row.wire: arguments[row.name] for row in tool.arguments if row.name in arguments}
+            pane = {"paneId": arguments["pane_id"]} if "pane_id" in arguments else {}
+            record = Record(tool.logged, {"socket": tmux.socket, **pane, **given})
+            record.answer = _failed(record, tool, error)
+            self._recorder.write(record)
+            raise
 
     @asynccontextmanager
     async def _exclusive(self, tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:

@@ -118,6 +118,50 @@ async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
         assert told[-1] == (event, code), typed
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_whoever_types_at_a_marked_prompt_only_output_counts(
+    tmux: Tmux, raw: Raw, shells: Shells, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"no {shell} here")
+    monkeypatch.setenv("SHELL", path)
+    made = await tmux.sessions.create("marked", width=60)
+    assert await shells.wait(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    known = shells.known(tmux, made.pane_id)
+    assert known is not None
+    syntax = [([("-l", "if )"), ENTER], "error", "error")] if shell != "fish" else []  # it runs no such line
+    for typed, triggers, event in [*syntax, *TYPED_BY_A_PERSON]:
+        await known.until(lambda: known.is_at_prompt is True, LIMIT_S)
+        asked = plan(tmux, made.pane_id, triggers)
+        ends = await ends_in(tmux, made.pane_id, shells)
+        watches = Watches()
+        watch = watches.get(await watches.start(replace(asked, ends=ends)))
+        for piece in typed:
+            raw("send-keys", "-t", made.pane_id, *piece)
+        await asyncio.wait_for(watch.ended.wait(), LIMIT_S)
+        assert watch.result is not None
+        assert watch.result.event == event, (typed, watch.result)
+
+
+ENTER, DONE = ("Enter",), [("-l", "echo DO''NE"), ("Enter",)]
+# Keys, what is waited for, and what comes of it.
+TYPED_BY_A_PERSON: list[tuple[list[tuple[str, ...]], str, str]] = [
+    ([("-l", "true fatal")], "error,idle:0.4", "idle:0.4"),  # and left to stand there
+    ([ENTER, *DONE], "error,pattern:DONE", "pattern:DONE"),
+    (
+        [("-l", "true fa"), ("-l", f"tal {'error: ' * 30}"), ENTER, *DONE],
+        "error,pattern:DONE",
+        "pattern:DONE",
+    ),
+    ([("Up",), ("Up",), ENTER, *DONE], "error,pattern:DONE", "pattern:DONE"),
+    ([("-l", "true 'fatal"), ENTER, ("-l", "panic'"), ENTER, *DONE], "error,pattern:DONE", "pattern:DONE"),
+    ([("-l", "true fatal"), ("C-c",), *DONE], "error,pattern:DONE", "pattern:DONE"),
+    ([("-l", "true fatal; echo fat''al"), ENTER], "pattern:^fatal$,error", "pattern:^fatal$"),
+    ([("-l", "sh -c 'sleep 0.3; echo fat\"\"al; sleep 30' &"), ENTER], "error", "error"),
+]
+
+
 async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:
     yes = "yes 0123456789 | head -c 8000000; echo"
     flood = f"read x; {yes}; echo needle; {yes}; exec sleep 60"

@@ -58,6 +58,7 @@ poll_interval_ms = 9
 stable_ms = 10
 timeout_default_ms = 11
 timeout_max_ms = 12
+allowed_hosts = ["host"]
 [audit]
 path = "/tmp/audit"
 full = "/tmp/full"

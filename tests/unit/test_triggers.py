@@ -80,6 +80,20 @@ def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) ->
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("idle:0", "needs a number of seconds from 0.01 to 86400. Write idle:5."),
+        ("port:0", "needs a port from 1 to 65535. Write port:8000."),
+        ("quiet:0", "needs a number of milliseconds from 1 to 86400000. Write quiet:500."),
+    ],
+)
+def test_a_bad_number_is_told_its_range_and_an_example(given: str, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse(given)
+    assert str(caught.value).endswith(words)
+
+
 def test_the_refusal_of_an_unknown_name_lists_all_that_are_known() -> None:
     with pytest.raises(BadInput) as caught:
         parse("bogus")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -39,9 +40,11 @@ LIMIT_S = 10.0
 class Bench:
     """A watch that runs, and its stream."""
 
-    def __init__(self, triggers: str, *, timeout_s: float = LIMIT_S, teller: Teller | None = None) -> None:
+    def __init__(
+        self, triggers: str, *, timeout_s: float = LIMIT_S, teller: Teller | None = None, pane: Pane = PANE
+    ) -> None:
         self.stream = PaneStream(PaneId("%1"), memory_bytes=64)
-        self.watch = Watch(PANE, Start(0), triggers=parse(triggers), timeout_s=timeout_s, teller=teller)
+        self.watch = Watch(pane, Start(0), triggers=parse(triggers), timeout_s=timeout_s, teller=teller)
         self.task = asyncio.create_task(self.watch.run(self.stream))
 
     async def fired(self) -> Fired:
@@ -81,6 +84,18 @@ async def test_an_end_whose_code_is_not_known_says_so() -> None:
     bench = Bench("exit")
     bench.stream.finish(None, "the pane is gone")
     assert (await bench.fired()).detail == "Process exited, its code is not known (the pane is gone)"
+
+
+@pytest.mark.parametrize("triggers", ["exit", "pattern:x", "exit,user_input,error", "port:1,exit"])
+async def test_a_dead_pane_is_an_exit_at_once(triggers: str) -> None:
+    dead = replace(PANE, is_dead=True, dead_status=6)
+    fired = await Bench(triggers, timeout_s=10 * LIMIT_S, pane=dead).fired()
+    assert (fired.event, fired.exit_code) == ("exit", 6)
+
+
+async def test_a_dead_pane_does_not_end_a_wait_for_something_else() -> None:
+    bench = Bench("port:1", timeout_s=0.2, pane=replace(PANE, is_dead=True, dead_status=6))
+    assert (await bench.fired()).event == "timeout"
 
 
 async def test_a_timeout_of_nothing_still_sees_what_is_there() -> None:

@@ -92,9 +92,7 @@ class Tracking:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    streaming_threshold_bytes: int = key(
-        "larger buffers are searched beside other calls", default=262144, least=0
-    )
+    streaming_threshold_bytes: int = key("accepted for older files; unused", default=262144, least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,7 @@ class Watch:
     stable_ms: int = key("default of `stableMs`", default=250, least=0)
     timeout_default_ms: int = key("default of `timeoutMs`", default=30000, least=1)
     timeout_max_ms: int = key("the longest `timeoutMs`", default=600000, least=1)
+    allowed_hosts: tuple[str, ...] = key("hosts that `url:` may ask besides this machine", default=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ async def start_and_watch(
     """Start a command and wait until it is ready, fails or ends."""
     if not command.strip():
         raise BadInput("The argument 'command' is empty.", "Give a command to type.")
-    wanted, pace = (readiness(pattern), *(parse(triggers) if triggers else ())), _mode(mode)
+    wanted, pace = (readiness(pattern), *(_parsed(ctx, triggers) if triggers else ())), _mode(mode)
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
     plan = await _watched(ctx, pane, wanted, timeout_s=timeout, mode=pace)
     begin = running(command, ctx.shells, is_new=pane_id is None)
@@ -74,8 +74,12 @@ async def watch_pane(
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
     """Wait for the first of the triggers; only new output counts."""
-    wanted, pace = parse(triggers), _mode(mode)
+    wanted, pace = _parsed(ctx, triggers), _mode(mode)
     return await ctx.watches.run(await _watched(ctx, pane_id, wanted, timeout_s=timeout, mode=pace))
+
+
+def _parsed(ctx: Context, triggers: str | Sequence[str]) -> tuple[Trigger, ...]:
+    return parse(triggers, hosts=ctx.watches.limits.hosts)
 
 
 def _mode(name: str) -> Mode:
@@ -124,16 +128,18 @@ class PaneChange:
     Effect.READ,
     ONLY_ALL,
     "watch",
-    deadline_s=lambda arguments: arguments["timeout_ms"] / 1000 + _BESIDES_S,
+    deadline_s=lambda arguments: (arguments["timeout_ms"] or 1000 * LONGEST_S) / 1000 + _BESIDES_S,
 )
 async def wait_for_pane_change(
     ctx: Context,
     pane_id: PaneId,
-    timeout_ms: Annotated[int, "At most this long", Between(0, 1000 * LONGEST_S)] = 30_000,
-    stable_ms: Annotated[int, "Quiet for so long after a change", Between(0, 1000 * LONGEST_S)] = 250,
+    timeout_ms: Annotated[int | None, "At most this long; unset: 30000", Between(0, 1000 * LONGEST_S)] = None,
+    stable_ms: Annotated[int | None, "Quiet so long after; unset: 250", Between(0, 1000 * LONGEST_S)] = None,
 ) -> PaneChange:
     """Wait until a pane has changed and is quiet again."""
-    change = await until_quiet(ctx.tmux, pane_id, timeout_s=timeout_ms / 1000, stable_s=stable_ms / 1000)
+    limits = ctx.watches.limits
+    timeout_s, stable_s = limits.timeout_s(timeout_ms), limits.stable_s(stable_ms)
+    change = await until_quiet(ctx.tmux, pane_id, timeout_s=timeout_s, stable_s=stable_s)
     return PaneChange(
         pane_id,
         change.has_changed,
@@ -181,7 +187,7 @@ async def notify_when(
     """Watch a pane in the background: answers at once.
 
     The event comes by channel, by subscription to tmux://watch/ID, and by get-watch."""
-    plan = await _watched(ctx, pane_id, parse(triggers), timeout_s=timeout, mode=RARELY)
+    plan = await _watched(ctx, pane_id, _parsed(ctx, triggers), timeout_s=timeout, mode=RARELY)
     watch = await ctx.watches.start(replace(plan, progress=unheard))
     ctx.caller.keeps(watch)
     return WatchStarted(watch)

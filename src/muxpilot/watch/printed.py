@@ -67,6 +67,11 @@ class Printed:
         """The line that has no end yet."""
         return plain(self._line)
 
+    def cut(self) -> bytes:
+        """That line, which ends here."""
+        rest, self._line = self.rest, b""
+        return rest
+
     def _without_strings(self, data: bytes) -> bytes:
         """Titles, images and the like are no text. A sequence that is torn waits for its end."""
         self._held = b""

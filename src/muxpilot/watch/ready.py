@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,11 +16,14 @@ from muxpilot.watch.urls import LOOPBACKS, Address
 NAMES = frozenset({"port", "url", "file"})
 
 _FIRST_PAUSE_S = 0.05
+# What the kernel told so lately holds for all who ask.
+_FRESH_S = 0.04
 _LONGEST_PAUSE_S = 0.25
 _GROWTH = 1.3
 _PATIENCE_S = 2.0
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LISTENING = "0A"
+# The local port, the remote address, and the state that means listening.
+_LISTENING = re.compile(rb":([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A ")
 _LONGEST_ANSWER = 4096
 
 
@@ -39,8 +44,13 @@ async def _until(ask: Callable[[], Awaitable[str | None]]) -> str:
         found = await ask()
         if found is not None:
             return found
-        await asyncio.sleep(pause)
+        await asyncio.sleep(pause if pause < _LONGEST_PAUSE_S else _until_next_look())
         pause = min(pause * _GROWTH, _LONGEST_PAUSE_S)
+
+
+def _until_next_look() -> float:
+    """All who have waited for a while look at the same moments, so that one look is enough."""
+    return _LONGEST_PAUSE_S - asyncio.get_running_loop().time() % _LONGEST_PAUSE_S
 
 
 async def _file(path: str) -> str | None:
@@ -56,21 +66,38 @@ def _exists(path: str) -> bool:
 
 
 async def _listener(port: int) -> str | None:
-    """The kernel's word first: to connect would take the only connection that some servers accept."""
-    if _is_listed(port) or await _accepts(port):
-        return f"Port {port} is listened on"
-    return None
+    """By the kernel's word: to connect would take the only connection that some servers accept."""
+    listed = _KERNEL.ports()
+    is_there = port in listed if listed is not None else await _accepts(port)
+    return f"Port {port} is listened on" if is_there else None
 
 
-def _is_listed(port: int) -> bool:
-    wanted = f":{port:04X}"
+class _Kernel:
+    """The ports that are listened on, read once for all who ask in the same moment."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[int] | None = None
+        self._read_at = -_FRESH_S
+
+    def ports(self) -> frozenset[int] | None:
+        """None where the kernel has no tables that can be read."""
+        now = time.monotonic()
+        if now >= self._read_at + _FRESH_S:
+            self._known, self._read_at = _listed(), now
+        return self._known
+
+
+_KERNEL = _Kernel()
+
+
+def _listed() -> frozenset[int] | None:
+    found: list[bytes] = []
+    is_known = False
     for table in _TABLES:
         with suppress(OSError):
-            for line in table.read_text().splitlines()[1:]:
-                _, local, _, state, *_ = line.split(None, 4)
-                if state == _LISTENING and local.endswith(wanted):
-                    return True
-    return False
+            found += _LISTENING.findall(table.read_bytes())
+            is_known = True
+    return frozenset(int(port, 16) for port in found) if is_known else None
 
 
 async def _accepts(port: int) -> bool:

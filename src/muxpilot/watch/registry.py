@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.watch.ends import Ends
+from muxpilot.watch.limits import Limits
 from muxpilot.watch.outcome import Describe, WatchResult, outcome
 from muxpilot.watch.starting import Begin, from_now
 from muxpilot.watch.telling import RARELY, Mode, Progress, Teller, unheard
@@ -60,7 +61,8 @@ class Kept:
 
 
 class Watches:
-    def __init__(self, *, most: int = MOST) -> None:
+    def __init__(self, *, most: int = MOST, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self._most = most
         self._kept: dict[str, Kept] = {}
 
@@ -70,6 +72,8 @@ class Watches:
         teller = Teller(plan.progress, plan.mode, pane=plan.pane, total_s=plan.timeout_s)
         async with plan.tmux.streams.open(plan.pane) as stream:
             start = await plan.begin(plan.tmux, row, stream)
+            if start.own is None:
+                await plan.ends.begin(start.offset)
             if begun is not None:
                 begun.set()
             watch = Watch(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from muxpilot.watch.echo import is_echo
+from muxpilot.watch.ends import Piece
 from muxpilot.watch.finding import Finder, Found
 from muxpilot.watch.printed import Printed
 from muxpilot.watch.triggers import Trigger
@@ -40,13 +41,32 @@ class Sieve:
         self._before = before
         self._printed = Printed(needs_text=any(trigger.finder for trigger in triggers))
 
+        self._unread = Printed(needs_text=False)
+
     def pause(self) -> Hits:
         """Nothing more came for a while: the line that has no end yet counts as it is."""
-        return self._hits(self._printed.rest)
+        rest = self._printed.rest
+        return self._hits(rest) if rest else {}
 
-    def feed(self, data: bytes) -> Sifted:
-        batch = self._printed.feed(data)
-        hits = self._hits(batch.block) if batch.lines else {}
+    def sift(self, pieces: Sequence[Piece]) -> Sifted:
+        """All of them; what fits in an earlier piece decides."""
+        whole = Sifted()
+        for piece in pieces:
+            sifted = self.feed(piece.data, is_typing=piece.is_typing)
+            whole.hits = whole.hits or sifted.hits
+            whole.lines += sifted.lines
+            whole.is_change = whole.is_change or sifted.is_change
+        return whole
+
+    def feed(self, data: bytes, *, is_typing: bool = False) -> Sifted:
+        """Typing ends the line before it, and is no line itself."""
+        if is_typing:
+            hits, batch = self.pause(), self._unread.feed(data)
+            self._printed.cut()
+            self._before = ""
+        else:
+            batch = self._printed.feed(data)
+            hits = self._hits(batch.block) if batch.lines else {}
         self._before = "" if batch.lines else self._before
         for index, trigger in enumerate(self._triggers):
             if trigger.name == "bell" and batch.bells:

@@ -63,6 +63,7 @@ def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
             # A shell that is still setting its terminal up echoes twice, with its prompt or without one.
             typed=lambda: (text,),
             before=_A_PROMPT,
+            is_incomplete=lambda: _is_incomplete(command),
         )
 
     return begin
@@ -70,12 +71,16 @@ def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
 
 async def _follow(command: Command, own: PaneStream) -> None:
     """What becomes of the command is the end of its stream; one that is not complete never begins."""
-    while not command.status.is_final and command.waiting_for != "rest":
+    while not command.status.is_final and not _is_incomplete(command):
         known = command.changes
         await command.change(_FOR_EVER_S, since=known)
     if command.output.lost:
         own.gap("the pane's stream was interrupted", command.output.lost)
     own.finish(Exit(command.exit_code), command.reason or "the shell is back at its prompt")
+
+
+def _is_incomplete(command: Command) -> bool:
+    return not command.status.is_final and command.waiting_for == "rest"
 
 
 async def _prompt(pane: Pane) -> State:

@@ -47,13 +47,13 @@ def _plain(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
     return Trigger(word, name)
 
 
-def _number(low: float, high: float, what: str, *, is_whole: bool) -> Reader:
+def _number(low: float, high: int, what: str, *, example: int, is_whole: bool) -> Reader:
     digits = r"\d{1,9}" if is_whole else r"\d{1,9}(\.\d{1,6})?"
 
     def read(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
         if not re.fullmatch(digits, text, re.ASCII) or not low <= float(text) <= high:
             raise BadInput(
-                f"The trigger {word[:60]!r} needs {what} from {low:g} to {high:g}.", f"Write {name}:5000."
+                f"The trigger {word[:60]!r} needs {what} from {low} to {high}.", f"Write {name}:{example}."
             )
         return Trigger(word, name, number=float(text))
 
@@ -90,13 +90,13 @@ TRIGGERS: dict[str, Reader] = {
     "password": _plain,
     "error": _errors,
     "bell": _plain,
-    "idle": _number(0.01, _DAY_S, "a number of seconds", is_whole=False),
+    "idle": _number(0.01, _DAY_S, "a number of seconds", example=5, is_whole=False),
     "pattern": _pattern,
-    "port": _number(1, 65_535, "a port", is_whole=True),
+    "port": _number(1, 65_535, "a port", example=8000, is_whole=True),
     "url": _url,
     "file": _file,
     "change": _plain,
-    "quiet": _number(1, 1000 * _DAY_S, "a number of milliseconds", is_whole=True),
+    "quiet": _number(1, 1000 * _DAY_S, "a number of milliseconds", example=500, is_whole=True),
 }
 
 # Their values may hold anything, commas too.

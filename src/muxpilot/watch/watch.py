@@ -49,6 +49,8 @@ class Start:
     has_begun: Callable[[], bool] = lambda: True
     typed: Callable[[], Sequence[str]] = tuple
     before: str = ""
+    # Whether a command was typed whose rest the shell still waits for.
+    is_incomplete: Callable[[], bool] = lambda: False
 
 
 class Watch:
@@ -85,6 +87,7 @@ class Watch:
         self._exit_code: int | None = None
         self._seen = start.offset
         self._hits: dict[int, str] = {}
+        self._over: Fired | None = None
 
     @property
     def offset(self) -> int:
@@ -128,6 +131,8 @@ class Watch:
 
     def _due(self) -> float:
         """When the clock alone has something to say."""
+        if self._over is not None:
+            return self.began
         silences = [
             self._last_output + trigger.number for trigger in self._triggers if trigger.name == "idle"
         ]
@@ -154,11 +159,13 @@ class Watch:
             self._hear(event.data, now)
         elif isinstance(event, Gap):
             self.gaps.append(event)
+            self._ends.lose()
         else:
             self._end(event, now)
 
     def _hear(self, data: bytes, now: float) -> None:
-        sifted = self._sieve.feed(data)
+        heard = self._ends.feed(data)
+        sifted = self._sieve.sift(heard.pieces)
         self._last_output, self._pause_due = now, now + _PAUSE_S
         if sifted.is_change:
             self.last_change = now
@@ -167,26 +174,30 @@ class Watch:
             self._looks, self._look_due = 0, min(now + PAUSES_S[0], self._looked + PAUSES_S[-1])
         self._teller.note(sifted.lines)
         self._hits |= sifted.hits
-        code = self._ends.feed(data) if "exit" in self._names and not sifted.hits else None
-        if code is not None:
-            self._exit_code = code
-            self._hit("exit", _ending(code, "the shell is back at its prompt"))
+        if heard.code is not None and "exit" in self._names and not sifted.hits:
+            self._exit_code = heard.code
+            self._hit("exit", _ending(heard.code, "the shell is back at its prompt"))
 
     def _end(self, event: End, now: float) -> None:
         self.ended = event
         self._hits |= self._sieve.pause()
         self._pause_due = self._look_due = _NEVER
+        if self._start.is_incomplete():
+            self._over = Fired("user_input", event.reason)
+            return
         if not self._pane.is_dead:
             self.last_change = now
             self._hit("change", "The pane's program ended")
         self._exit_code = event.status
         self._hit("exit", _ending(event.status, event.reason))
+        if self._hits or not self._names & _WITHOUT_PANE:
+            self._over = Fired("exit", _ending(event.status, event.reason), event.status)
 
     async def _tick(self, now: float) -> None:
         """What is due by the clock, and not before."""
         if now >= self._pause_due:
             self._pause_due = _NEVER
-            self._hits |= self._sieve.pause()
+            self._hits |= self._sieve.pause() or self._sieve.feed(self._ends.pause()).hits
         if now >= self._look_due:
             await self._look(now)
         for index, trigger in enumerate(self._triggers):
@@ -226,8 +237,8 @@ class Watch:
         if self._hits:
             first = min(self._hits)
             return Fired(self._triggers[first].word, self._hits[first], self._exit_code)
-        if self.ended is not None and not self._names & _WITHOUT_PANE:
-            return Fired("exit", _ending(self.ended.status, self.ended.reason), self.ended.status)
+        if self._over is not None:
+            return self._over
         if asyncio.get_running_loop().time() >= self.began + self._timeout_s:
             return Fired("timeout", f"Timed out after {self._timeout_s:g}s")
         return None
