@@ -15,7 +15,17 @@ PASSED: tuple[str, ...] = (
         "SSH_CLIENT",
         "SSH_TTY",
     ),
-    *("EDITOR", "VISUAL", "PAGER", "LESS", "MANPATH", "INFOPATH", "BROWSER", "SSL_CERT_*", "NIX_*"),
+    *("EDITOR", "VISUAL", "PAGER", "LESS", "MANPATH", "INFOPATH", "BROWSER", "SSL_CERT_*"),
+    # Not all of NIX_*: NIX_CONFIG may hold access tokens.
+    *(
+        "NIX_PATH",
+        "NIX_PROFILES",
+        "NIX_SSL_CERT_FILE",
+        "NIX_REMOTE",
+        "NIX_*_DIR",
+        "NIX_USER_CONF_FILES",
+        "NIX_LD*",
+    ),
     *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "GOPATH", "GOROOT"),
     *("CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "HOMEBREW_PREFIX", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH"),
 )

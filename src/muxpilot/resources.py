@@ -13,6 +13,7 @@ from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFou
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.protocol import Notice, Output
+from muxpilot.toolkit.visible import visible
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -109,6 +110,8 @@ class Resources:
     async def list(self) -> Sequence[Entry]:
         """What there is now; where no tmux runs, only the addresses that are always good."""
         tmux = self._servers.default
+        if not await self._dispatch.is_open("server-info"):
+            return []
         shown = {row.template for row in ROWS if self._dispatch.is_readable(row.tool)}
         entries = [
             Entry(row.template, row.title, row.mime)
@@ -127,14 +130,17 @@ class Resources:
             return entries
         sessions = {row.session_id: row.session_name for row in windows}
         for session, name in sessions.items() if "tmux://session/{sessionId}/tree" in shown else ():
-            entries.append(Entry(f"tmux://session/{session}/tree", f"Session {name}", JSON))
+            if await self._dispatch.is_open("session-tree", sessionId=session):
+                entries.append(Entry(f"tmux://session/{session}/tree", f"Session {visible(name)}", JSON))
         is_shown = "tmux://window/{windowId}/info" in shown
         for window in {row.id: row for row in windows}.values() if is_shown else ():
-            entries.append(Entry(f"tmux://window/{window.id}/info", f"Window {window.name}", JSON))
+            if await self._dispatch.is_open("window-info", windowId=window.id):
+                entries.append(
+                    Entry(f"tmux://window/{window.id}/info", f"Window {visible(window.name)}", JSON)
+                )
         for pane in {row.id: row for row in panes}.values():
-            name = (
-                f"Pane {pane.id} of {sessions.get(pane.session_id, pane.session_id)}: {pane.current_command}"
-            )
+            session_name = sessions.get(pane.session_id, pane.session_id)
+            name = visible(f"Pane {pane.id} of {session_name}: {pane.current_command}")
             if "tmux://pane/{paneId}" in shown:
                 entries.append(Entry(_address(pane.id), name, TEXT))
             if "tmux://pane/{paneId}/info" in shown:

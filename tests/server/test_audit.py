@@ -100,6 +100,30 @@ async def test_every_capture_is_kept_and_only_counted_in_the_log(app: App, folde
     assert "needle" not in "".join(json.dumps(line) for line in captures)
 
 
+async def test_a_capture_that_cannot_be_kept_leaves_its_line(app: App, folder: Path) -> None:
+    pane = await prompted(app, "echo needle; cat", "needle")
+    shutil.rmtree(folder / "full")
+    await app.dispatch.call("capture-pane", {"paneId": pane})
+    line = lines_of(folder / "log")[-1]
+    assert (line["tool"], line["ok"]) == ("capture-pane", True)
+    assert line["capture_lost"] == "No such file or directory"
+    assert "capture" not in line
+
+
+async def test_a_denial_within_a_call_has_its_line() -> None:
+    toml = "[security]\nallowed_sessions = ['none']\n[audit]\npath = 'audit.log'\n"
+    async with serving("all", config=toml) as rig:
+        made = rig.raw("new-session", "-d", "-P", "-F", "#{pane_id}")
+        answer = await rig.call("run-on", command="echo hi", panes=[{"paneId": made}])
+        lines = lines_of(rig.folder / "audit.log")
+    assert answer["failed"] == 1
+    denied, whole = lines
+    assert (denied["tool"], denied["ok"], denied["error"]) == ("run-on", False, "denied")
+    assert denied["command"] == "echo hi"
+    assert "security.allowed_sessions" in denied["reason"]
+    assert (whole["tool"], whole["ok"]) == ("run-on", True)
+
+
 async def test_failures_denials_unknown_tools_and_resources_are_written() -> None:
     toml = "[security]\nallow_kill = false\n[audit]\npath = 'audit.log'\n"
     async with serving("all", config=toml) as rig:

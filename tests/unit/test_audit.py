@@ -109,6 +109,12 @@ def test_a_call_is_a_line_with_its_arguments_and_the_size_of_its_output(tmp_path
     assert (denied["ok"], denied["error"], denied["reason"]) == (False, "denied", "no: password=[secret]")
 
 
+@pytest.mark.parametrize("text", ["x" * 5000, "x " * 2500, "x" * 4001])
+def test_what_is_cut_says_how_long_it_was(text: str) -> None:
+    assert redacted(text).endswith(f"… ({len(text)} characters)")
+    assert len(redacted(text)) < 2100
+
+
 def test_an_argument_cannot_pass_for_what_the_log_says_itself(tmp_path: Path) -> None:
     audit = Audit(Keys(path=str(tmp_path / "log")))
     audit.write(Record("x", {"ts": "never", "tool": "y", "ok": True, "ms": 0, "\n{": "\n"}, outcome="denied"))

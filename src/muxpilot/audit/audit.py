@@ -94,7 +94,10 @@ class Audit:
             return {}
         known = {**request.arguments, **answer.noted}
         pane = known.get("pane_id") or known.get("name") or request.tool.name
-        return {"capture": self._captures.keep(str(pane), text)}
+        try:
+            return {"capture": self._captures.keep(str(pane), text)}
+        except OSError as error:
+            return {"capture_lost": error.strerror or "it could not be written"}
 
 
 def _arguments(record: Record) -> Mapping[str, Any]:

@@ -61,7 +61,8 @@ def _text(text: str) -> str:
     for shape, kept in _SHAPES:
         cut = shape.sub(kept, cut)
     safe = cut.encode("utf-8", "replace").decode()
-    return safe if len(safe) <= _LONGEST else f"{safe[:_LONGEST]}… ({len(text)} characters)"
+    is_whole = len(text) <= 2 * _LONGEST and len(safe) <= _LONGEST
+    return safe if is_whole else f"{safe[:_LONGEST]}… ({len(text)} characters)"
 
 
 def asks_for_secret(line: str) -> bool:

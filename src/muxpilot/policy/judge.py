@@ -31,6 +31,10 @@ class Judge:
         self._typed = typed.Typed()
         self._people: dict[str, People] = {}
 
+    @property
+    def narrows(self) -> bool:
+        return self.policy.is_scoped or self.policy.sockets is not None
+
     def closes(self, name: str) -> bool:
         return self.policy.closing_key(name) is not None
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from muxpilot.toolkit.answers import Answer
 
-# Groups of tools whose answers hold what panes printed.
-PANE_TEXT = frozenset({"capture", "watch", "execute", "track"})
+# Groups of tools whose answers hold what panes printed, or what programs call themselves and their folders.
+_PANE_TEXT = frozenset({"capture", "watch", "execute", "track", "list"})
+_BYTE_FOR_BYTE = frozenset({"list-buffers"})  # their names have no ids beside them
 
 _HIDDEN_RANGES = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -45,6 +46,10 @@ def visible(text: str, *, colors: bool = False) -> str:
         return text
     kept = ("joined", "selected", "colour") if colors else ("joined", "selected")
     return _PARTS.sub(lambda found: found[0] if found.lastgroup in kept else "", text)
+
+
+def tells_of_panes(name: str, group: str) -> bool:
+    return group in _PANE_TEXT and name not in _BYTE_FOR_BYTE
 
 
 def seen(answer: Answer, *, colors: bool = False) -> Answer:
