@@ -31,6 +31,7 @@ UNTOLD = {
 async def main(picture: Path) -> None:
     bin_folder = str(Path(sys.executable).parent)  # so that `python` is this one
     with tempfile.TemporaryDirectory(prefix="mx") as home:
+        (Path(home) / "build.log").write_text("compiling\nerror: disk is full\n")
         (Path(home) / ".bash_profile").write_text(f"PATH={shlex.quote(bin_folder)}:$PATH\n{PROMPT}\n")
         async with (
             asyncio.timeout(LIMIT_S),
@@ -71,10 +72,9 @@ async def show(agent: Agent, picture: Path) -> None:
 
 async def run_commands(agent: Agent, pane: str) -> None:
     say("One call runs a command on the real terminal: whole output, true exit code. `cd` lasts.")
-    await agent.call(
-        "execute-command", paneId=pane, command="cd /usr/lib; grep --color=auto -n root /etc/passwd"
-    )
-    await agent.call("execute-command", paneId=pane, command="pwd; grep nobody-has-this-name /etc/passwd")
+    await agent.call("execute-command", paneId=pane, command="grep --color=auto -n error build.log")
+    await agent.call("execute-command", paneId=pane, command="cd /usr/lib; grep fatal ~/build.log")
+    await agent.call("execute-command", paneId=pane, command="pwd")
 
 
 async def answer_a_prompt(agent: Agent, pane: str) -> None:
@@ -93,7 +93,7 @@ async def enter_a_shell(agent: Agent, pane: str) -> None:
 
 
 async def start_a_server(agent: Agent, pane: str) -> None:
-    say("A server is watched until it is ready: by the event, nothing is polled.")
+    say("A server is watched until it is ready:")
     command = "python -m http.server 0 --bind 127.0.0.1"
     await agent.call("start-and-watch", paneId=pane, command=command, pattern="Serving HTTP")
 

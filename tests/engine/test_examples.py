@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 OUTCOMES = (
-    '"exitCode": 1, "output": "/usr/lib\\n"',
+    '"exitCode": 0, "output": "2:error: disk is full\\n"',
+    '"status": "failed", "exitCode": 1',
+    '"output": "/usr/lib\\n"',
     "It waits for a password",
     "11 characters",
     "depth 2",
@@ -19,6 +22,7 @@ OUTCOMES = (
     "  | demo:/usr/lib$ bash --norc",
     '"killed"',
 )
+README = EXAMPLES.parents[1] / "README.md"
 ENGINE_PAGE = EXAMPLES.parent / "engine.md"
 
 
@@ -27,6 +31,13 @@ def run(name: str, *args: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def transcript(text: str) -> list[str]:
+    """The calls and answers in a text, without what is another one each time."""
+    lines = [line for line in text.splitlines() if re.match(r"  (  ->|[a-z-]+) \{", line)]
+    assert len(lines) > 10
+    return [re.sub(r"cmd-[0-9a-f]{10}|(?<=port )\d+|(?<=127.0.0.1:)\d+", "…", line) for line in lines]
 
 
 def test_the_library_example_prints_everything_and_the_status(folder: Path) -> None:
@@ -47,5 +58,6 @@ def test_the_demonstration_ends_well_and_leaves_only_its_picture(
     told = run("demo.py", str(picture))
     for outcome in OUTCOMES:
         assert outcome in told
+    assert set(transcript(README.read_text())) <= set(transcript(told))
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")
     assert list(folder.iterdir()) == [picture]
