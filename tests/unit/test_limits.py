@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from muxpilot.app import build
+from muxpilot.config import Settings
+from muxpilot.config.model import Watch
 from muxpilot.errors import BadInput
 from muxpilot.watch.limits import Limits
 
@@ -23,3 +26,8 @@ def test_more_than_the_longest_timeout_is_refused_and_a_default_is_cut() -> None
 
 def test_quiet_is_as_long_as_asked_for_or_the_default() -> None:
     assert (LIMITS.stable_s(None), LIMITS.stable_s(0), LIMITS.stable_s(7)) == (0.1, 0.0, 0.007)
+
+
+def test_an_allowed_host_is_the_same_however_it_is_spelled() -> None:
+    app = build(Settings(watch=Watch(allowed_hosts=("Example.ORG.",))))
+    assert app.dispatch.watches.limits == Limits(hosts=("example.org",))

@@ -33,7 +33,7 @@ def address(url: str, allowed: tuple[str, ...]) -> Address:
     if not hosts and host not in allowed:
         raise BadInput(
             f"The trigger 'url:{url[:60]}' names the host {host[:60]!r}, which is not this machine.",
-            "Use localhost or a loopback address, or have the host allowed.",
+            "Use localhost or a loopback address, or have the host in watch.allowed_hosts.",
         )
     if hosts and parts.scheme == "https":
         raise BadInput(
