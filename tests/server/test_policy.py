@@ -2,104 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import pty
-import shutil
-import subprocess
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
 
-from muxpilot.app import App, build
-from muxpilot.config import settings
 from muxpilot.resources import ResourceFailed
-from tests.conftest import LIMIT_S, end_server, eventually
-from tests.server.rig import clean, serving
-
-TMUX = shutil.which("tmux") or "tmux"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A tmux with the sessions `dev` (two panes in a window, one in another) and `other`."""
-
-    folder: Path
-    socket: str
-    panes: dict[str, str]
-
-    @property
-    def canary(self) -> Path:
-        return self.folder / "canary"
-
-    def raw(self, *args: str) -> str:
-        argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, env=clean(self.folder))
-        return done.stdout.rstrip("\n")
-
-    def ids(self, what: str) -> set[str]:
-        return set(self.raw("list-panes", "-a", "-F", f"#{{{what}}}").split())
+from tests.conftest import eventually
+from tests.server.policy_rig import Place, Policy, Under, policies, standing
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
-    (folder / "home").mkdir()
-    place = Place(folder, str(folder / "s"), {})
-    show = ("-P", "-F", "#{pane_id}")
-    place.panes["one"] = place.raw(
-        "new-session", "-d", *show, "-s", "dev", "-n", "first", "-x", "80", "-y", "24"
-    )
-    place.panes["two"] = place.raw("split-window", "-d", *show, "-t", "dev:first")
-    place.panes["three"] = place.raw("new-window", "-d", *show, "-t", "dev", "-n", "second")
-    place.panes["far"] = place.raw("new-session", "-d", *show, "-s", "other", "-x", "80", "-y", "24")
-    yield place
-    end_server(TMUX, place.socket)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class Under:
-    """An application under a policy."""
-
-    app: App
-
-    async def call(self, name: str, /, **arguments: Any) -> Any:
-        answer = await self.app.dispatch.call(name, arguments)
-        assert not answer.is_error, f"{name}: {answer.text}"
-        return answer.structured if answer.structured is not None else answer.text
-
-    async def denied(self, key: str, name: str, /, **arguments: Any) -> str:
-        answer = await self.app.dispatch.call(name, arguments)
-        assert answer.error == "denied", answer.text
-        assert answer.text.startswith(f"{name} is denied by {key}: ")
-        assert answer.text.splitlines() == [answer.text]
-        return answer.text
-
-
-Policy = Callable[..., Any]
+    with standing() as place:
+        yield place
 
 
 @pytest.fixture
 def under(place: Place, tmp_path: Path) -> Policy:
-    @asynccontextmanager
-    async def open_app(toml: str, **environment: str) -> AsyncIterator[Under]:
-        path = tmp_path / "config.toml"
-        path.write_text(toml.replace("SOCKET", place.socket))
-        app = build(settings(environment, scope="all", socket=place.socket, config=str(path)))
-        try:
-            yield Under(app)
-        finally:
-            await app.close()
-
-    return open_app
+    return policies(place, tmp_path)
 
 
 # Servers
@@ -306,6 +230,19 @@ async def test_a_closed_tool_is_not_listed_and_says_why_when_it_is_called(
     assert place.panes["one"] in place.ids("pane_id")
 
 
+@pytest.mark.parametrize(
+    "rule",
+    ['allowed_panes = ["PANE"]', "allowed_panes = []", "allowed_sockets = []", 'allowed_sessions = ["dev"]'],
+)
+async def test_every_resource_that_is_listed_can_be_read(under: Policy, place: Place, rule: str) -> None:
+    async with under(f"[security]\n{rule.replace('PANE', place.panes['one'])}") as it:
+        entries = await it.app.resources.list()
+        for entry in entries:
+            await it.app.resources.read(entry.uri)
+    shows = any(entry.uri == f"tmux://pane/{place.panes['one']}" for entry in entries)
+    assert shows is ("[]" not in rule)
+
+
 async def test_without_capture_no_resource_shows_a_pane(under: Policy, place: Place) -> None:
     async with under("[security]\nallow_capture = false") as it:
         uris = {entry.uri for entry in await it.app.resources.list()}
@@ -439,177 +376,3 @@ async def test_an_allowed_command_runs(under: Policy, place: Place) -> None:
     async with under(toml) as it:
         await _ran(it, place, "echo hello 2>&1")
         await it.denied("security.command_filter", "send-keys", paneId=place.panes["one"], keys="ls\n")
-
-
-# Our own pane, people, environment
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("kill-pane", {"paneId": "OWN"}),
-        ("kill-window", {"windowId": "dev:first"}),
-        ("kill-session", {"sessionId": "dev"}),
-        ("send-keys", {"paneId": "OWN", "keys": "x"}),
-        ("send-enter", {"paneId": "OWN"}),
-        ("paste-text", {"paneId": "OWN", "content": "x"}),
-        ("respawn-pane", {"paneId": "OWN", "kill": True}),
-        ("execute-command", {"paneId": "OWN", "command": "true"}),
-    ],
-)
-async def test_the_server_never_ends_or_types_into_its_own_pane(
-    under: Policy, place: Place, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
-) -> None:
-    own = place.panes["one"]
-    monkeypatch.setenv("TMUX", f"{place.socket},1,0")
-    monkeypatch.setenv("TMUX_PANE", own)
-    given = {key: own if value == "OWN" else value for key, value in arguments.items()}
-    async with under("[security]\nenabled = false") as it:
-        await it.denied("own-pane protection", tool, **given)
-        await it.call("capture-pane", paneId=own)
-        await it.call("send-keys", paneId=place.panes["far"], keys=" ")
-    assert own in place.ids("pane_id")
-
-
-@asynccontextmanager
-async def _person(place: Place, session: str) -> AsyncIterator[int]:
-    """Somebody at a terminal who looks at a session; the terminal's end to type into."""
-    hands, screen = pty.openpty()
-    argv = [TMUX, "-S", place.socket, "attach-session", "-t", session]
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=screen, stdout=screen, stderr=screen, env=clean(place.folder), start_new_session=True
-    )
-    os.close(screen)
-    loop = asyncio.get_running_loop()
-    loop.add_reader(hands, lambda: os.read(hands, 65536))
-    try:
-
-        async def attached() -> bool:
-            return place.raw("list-clients", "-F", "#{client_name}").count("/dev/") > 0
-
-        await eventually(attached)
-        yield hands
-    finally:
-        loop.remove_reader(hands)
-        place.raw("detach-client", "-a")
-        process.kill()
-        await process.wait()
-        os.close(hands)
-
-
-async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place) -> None:
-    pane = place.panes["far"]
-    async with under("[security]\nperson_pause_seconds = 3") as it:
-        await it.call("send-keys", paneId=pane, keys=" ")
-        await _waits_for_a_person(it, place, pane)
-    async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
-        await it.call("send-keys", paneId=pane, keys=" ")
-
-
-async def _waits_for_a_person(it: Under, place: Place, pane: str) -> None:
-    async with _person(place, "other") as hands:
-        await it.call("send-keys", paneId=pane, keys=" ")  # who only looks on is in nobody's way
-
-        async def typed() -> bool:
-            os.write(hands, b" ")
-            ask = "#{?#{e|>:#{client_activity},#{client_created}},yes,}"
-            return "yes" in place.raw("list-clients", "-F", ask)
-
-        await eventually(typed)
-        sending = asyncio.create_task(it.call("send-keys", paneId=pane, keys=" "))
-        await it.call("list-panes")
-        assert not sending.done()
-        await it.call("send-keys", paneId=place.panes["one"], keys=" ")  # another pane is free
-        assert not sending.done()
-        await sending
-
-
-async def test_secrets_of_our_environment_reach_no_pane(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
-    path = tmp_path / "c.toml"
-    path.write_text('[security]\npass_environment = ["MY_*"]\n')
-    for name in ("ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_OWN", "LC_TIME", "DATABASE_URL"):
-        monkeypatch.setenv(name, "C")
-    app = build(settings({}, scope="all", socket=str(folder / "s"), config=str(path)))
-    try:
-        await Under(app).call(
-            "create-session",
-            name="x",
-            command=f"env > {folder}/env.new; mv {folder}/env.new {folder}/env; cat",
-        )
-
-        async def look() -> bool:
-            return (folder / "env").exists()
-
-        await eventually(look)
-        names = {line.partition("=")[0] for line in (folder / "env").read_text().splitlines()}
-        assert {"PATH", "HOME", "LC_TIME", "MY_OWN"} <= names
-        assert not names & {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL"}
-    finally:
-        await app.close()
-        end_server(TMUX, str(folder / "s"))
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-# By the protocol
-
-
-async def test_a_client_sees_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    toml = '[security]\nallow_kill = false\nallowed_sessions = ["dev"]\n'
-    async with serving("all", keeper=False, config=toml) as rig:
-        assert "kill-pane" not in rig.tools
-        made = await rig.session_of_ours("dev")
-        hidden = rig.session_of_a_person("hidden")
-        assert "security.allow_kill" in await rig.fails("kill-pane", paneId=made.pane)
-        assert "security.allowed_sessions" in await rig.fails("capture-pane", paneId=hidden.pane)
-        with pytest.raises(MCPError, match=r"security\.allowed_sessions") as caught:
-            await rig.client.read_resource(f"tmux://pane/{hidden.pane}")
-        assert caught.value.error.code != -32002
-        uris = {str(row.uri) for row in (await rig.client.list_resources()).resources}
-        assert f"tmux://pane/{made.pane}" in uris
-        assert f"tmux://pane/{hidden.pane}" not in uris
-
-
-async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place: Place) -> None:
-    hidden = (
-        r"A\342\200\213B\342\200\256C\363\240\201\201D \033[31mred\033[0m "
-        r"\360\237\221\251\342\200\215\360\237\222\273"
-    )
-    title = r"\033]2;tit\342\200\213le\007"
-    async with under("") as it:
-        made = await it.call("create-session", command=f"printf '{title}{hidden} end\\n'; cat")
-        pane = made["paneId"]
-
-        async def shown() -> str:
-            text = str(await it.call("capture-pane", paneId=pane))
-            return text if "end" in text else ""
-
-        text = str(await eventually(shown))
-        assert text.startswith("ABCD red ")
-        assert "👩" in text
-        assert (await it.call("read-pane", paneId=pane))["text"].startswith("ABCD red ")
-        assert (await it.app.resources.read(f"tmux://pane/{pane}"))[1].startswith("ABCD red ")
-        assert not (await it.call("search-panes", query="nothing\u200b"))["matches"]
-        coloured = str(await it.call("capture-pane", paneId=pane, colors=True))
-        assert "\x1b[31mred" in coloured
-        assert "\u202e" not in coloured
-        titles = {row["id"]: row["title"] for row in (await it.call("list-panes"))["panes"]}
-        assert "\u200b" not in titles[pane]
-        await it.call("kill-session", sessionId=made["sessionId"])
-
-
-async def test_a_commands_result_is_told_only_for_the_server_that_it_ran_on(
-    under: Policy, place: Place
-) -> None:
-    async with under('[servers.here]\nsocket = "SOCKET"\n') as it:
-        made = await it.call("create-session", name="runs")
-        done = await it.call("execute-command", paneId=made["paneId"], command="echo told")
-        asked = {"commandId": done["commandId"]}
-        assert (await it.call("get-command-result", **asked))["output"].strip() == "told"
-        assert (await it.call("get-command-result", **asked, socket="here"))["status"] == "completed"
-        answer = await it.app.dispatch.call("get-command-result", {**asked, "socket": "/tmp/mx-other"})
-        assert answer.error == "refused"
-        assert "another tmux server" in answer.text
-        await it.call("kill-session", sessionId="runs")

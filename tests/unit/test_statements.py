@@ -201,6 +201,8 @@ EVASIONS = (
     "eval -- rm x",
     "eval <<<set -- rm x",
     "coproc >o rm x",
+    "bash --rcfile <(echo rm x) -i",
+    "bash --init-file /dev/fd/3 3<<< 'rm x'",
     # Programs that run programs, and builtins that run what they read as a name.
     "runuser -u root -- rm x",
     "setarch x86_64 rm x",

@@ -179,6 +179,8 @@ class _Reader:
             option = words[at].text
             has_text = has_text or option == "--command" or (option[:2] != "--" and "c" in option)
             is_valued = option in ("--rcfile", "--init-file") or (option[:2] != "--" and option[-1] in "oO")
+            if is_valued and option[:2] == "--":
+                self.source(words[at : at + 2], node)
             at += 2 if is_valued else 1
         at += at < len(words) and words[at].text in (("-", "--") if has_text else ("--",))
         script = words[at] if at < len(words) else None
