@@ -180,6 +180,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
             "servers",
             "buffers",
             "patterns",
+            "reading",
             "shells",
             "state",
             "toolkit",

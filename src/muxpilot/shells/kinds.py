@@ -69,6 +69,7 @@ SHELLS: Mapping[str, Shell] = {
             gives_status="",
         ),
         Shell("sh", "sh.sh"),
+        Shell("ash", "ash.sh"),
         Shell("mksh", "mksh.sh"),
     )
 }
@@ -81,7 +82,9 @@ _PROGRAMS = {
     "fish": "fish",
     "mksh": "mksh",
     "lksh": "mksh",
-    **dict.fromkeys(("sh", "dash", "ash", "busybox", "ksh", "ksh93", "rksh", "rksh93", "ksh2020"), "sh"),
+    "ash": "ash",
+    "busybox": "ash",
+    **dict.fromkeys(("sh", "dash", "ksh", "ksh93", "rksh", "rksh93", "ksh2020"), "sh"),
 }
 
 # ksh93 tells a signal as 256 and its number.

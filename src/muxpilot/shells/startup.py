@@ -71,6 +71,7 @@ def _files(nonce: str) -> Mapping[str, str]:
         "zsh/.zshenv": _ZSH + marks["zsh"] + _ZSH_LATER,
         "fish": marks["fish"] + "command rm -rf -- (status dirname)\n",
         "sh": _POSIX.replace("elif [ -r ~/RC ]; then . ~/RC; fi", "fi") + marks["sh"],
+        "ash": _POSIX.replace("elif [ -r ~/RC ]; then . ~/RC; fi", "fi") + marks["ash"],
         "ksh": ksh,
         "mksh": _POSIX.replace("RC", ".mkshrc") + marks["mksh"],
     }

@@ -62,7 +62,8 @@ _SHELL = (
     'zsh) [ -z "${ZDOTDIR+x}" ] || export MUXPILOT_ZDOTDIR="$ZDOTDIR"; '
     'export ZDOTDIR="$3/zsh"; exec "$SHELL" -l;; '
     'fish) exec "$SHELL" -l -C "source "$3/fish"";; '
-    'sh|dash|ash) muxpilot_env "$3/sh"; exec "$SHELL" -l;; '
+    'sh|dash) muxpilot_env "$3/sh"; exec "$SHELL" -l;; '
+    'ash) muxpilot_env "$3/ash"; exec "$SHELL" -l;; '
     'mksh) muxpilot_env "$3/mksh"; exec "$SHELL" -l;; '
     'ksh*) muxpilot_env "$3/ksh"; exec "$SHELL" -l;; esac; rm -rf "$3"; fi; '
     "case ${SHELL##*/} in "

@@ -45,7 +45,7 @@ class Windows:
         cells: int | None = None,
         program: Program = SHELL,
     ) -> Birth:
-        """Divide a pane; the new one is to its right or below it, and has `percent` of the room, or `cells`."""
+        """Divide a pane; the new one is to its right or below it, with `percent` of the room, or `cells`."""
         if percent is not None and not 1 <= percent <= 99:
             raise BadInput(f"The size {percent} is not a percentage.", "Use 1 to 99.")
         size = ("-l", f"{percent}%") if percent is not None else ()
