@@ -369,7 +369,7 @@ async def test_a_command_that_is_cancelled_before_it_began_never_runs(desk: Desk
         answer = await desk.run(pane, f"touch {file}", timeoutSeconds=0)
         await asyncio.sleep(number / 2000)
         cancelled = await desk.call("cancel-command", commandId=answer["commandId"])
-        assert cancelled["status"] in ("cancelled", "completed")
+        assert cancelled["status"] in ("cancelled", "completed", "failed")  # the C-c of the one before
         if cancelled["exitCode"] is None:
             assert not file.exists()
 

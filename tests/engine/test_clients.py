@@ -84,9 +84,9 @@ async def test_a_message_is_shown_as_it_is(tmux: Tmux, socket: str, binary: str)
 
 
 async def test_a_message_runs_nothing_and_steers_nothing(
-    tmux: Tmux, raw: Raw, socket: str, binary: str, tmp_path: Path
+    tmux: Tmux, raw: Raw, socket: str, binary: str, folder: Path
 ) -> None:
-    canary = tmp_path / "canary"
+    canary = folder / "canary"
     await tmux.sessions.create("dev", program=SLEEP)
     async with person(binary, socket, "attach", "-t", "dev") as someone:
         shown = await tmux.clients.show(f"#(touch {canary})\x1b]2;evil\x07\nnext", duration_s=60)

@@ -184,14 +184,15 @@ async def engine(socket: str, binary: str) -> AsyncIterator[Tmux]:
 
 
 def children(pid: int) -> list[str]:
-    """The names of the programs that a process has started."""
+    """The names of the programs that a process has started and that run; tmux 3.3a may forget the ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
         except OSError:
             continue
-        if rest.split()[1] == str(pid):
+        state, parent = rest.split()[:2]
+        if parent == str(pid) and state not in "ZX":
             found.append(name)
     return found
 
