@@ -64,7 +64,8 @@ async def test_what_a_killed_server_left_is_gone_after_the_next_start(place: Pla
         async with speaking(place, "debug"):
 
             async def is_reaped() -> bool:
-                return f"debug-{killed.wire.pid}" not in sessions(place) and not any(map(is_running, pids))
+                # Not asked of tmux: to ask 3.3a all the time while somebody connects crashes it.
+                return not any(map(is_running, pids))
 
             await eventually(is_reaped)
             left = [name for name in sessions(place) if "hub" not in name]
