@@ -68,9 +68,20 @@ async def test_what_a_killed_server_left_is_gone_after_the_next_start(place: Pla
                 return not any(map(is_running, pids))
 
             await eventually(is_reaped)
+            _is_alive_or_known_to_crash(place)
             left = [name for name in sessions(place) if "hub" not in name]
             assert sorted(left) == sorted(["person", "debug-99999999", f"debug-{alive.wire.pid}"])
         assert "running" in await alive.says("tmux_list_panes")
+
+
+def _is_alive_or_known_to_crash(place: Place) -> None:
+    """Debian's tmux 3.3a ends with everything in it when such a session is killed, in about one of four."""
+    try:
+        sessions(place)
+    except AssertionError:
+        if place.tmux("-V").strip() == "tmux 3.3a":
+            pytest.xfail("tmux 3.3a crashed when the abandoned session was killed")
+        raise
 
 
 async def _is_alone(place: Place) -> bool:
