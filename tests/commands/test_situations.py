@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.tmux import PaneId
 from tests.commands.conftest import SHELLS, Desk
 from tests.conftest import LIMIT_S, eventually
 
@@ -411,8 +412,13 @@ async def test_an_exported_prompt_does_not_speak_for_the_shell_that_exported_it(
 async def test_a_pane_that_a_person_respawns_takes_commands_again(desk: Desk) -> None:
     pane = await desk.ours()
     await desk.run(pane, "true")
+    known = desk.app.dispatch.shells.known(desk.app.servers.default, PaneId(pane))
     desk.raw("respawn-pane", "-k", "-t", pane)
-    await asyncio.sleep(0.5)
+
+    async def has_been_noticed() -> bool:
+        return known is not None and known.ended is not None
+
+    await eventually(has_been_noticed)
     assert (await desk.run(pane, "echo after"))["output"] == "after\n"
     assert "7717" not in desk.screen(pane)
 

@@ -13,6 +13,7 @@ import pytest
 
 from muxpilot import Program, Tmux
 from muxpilot.errors import NotFound, Refused
+from muxpilot.shells.layers import At
 from muxpilot.shells.registry import Shells
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.watch.ends import ends_in
@@ -132,7 +133,7 @@ async def test_whoever_types_at_a_marked_prompt_only_output_counts(
     assert known is not None
     syntax = [([("-l", "if )"), ENTER], "error", "error")] if shell != "fish" else []  # it runs no such line
     for typed, triggers, event in [*syntax, *TYPED_BY_A_PERSON]:
-        await known.until(lambda: known.is_at_prompt is True, LIMIT_S)
+        await known.until(lambda: [layer.at for layer in known.layers.stack] == [At.PROMPT], LIMIT_S)
         asked = plan(tmux, made.pane_id, triggers)
         ends = await ends_in(tmux, made.pane_id, shells)
         watches = Watches()

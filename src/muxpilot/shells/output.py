@@ -159,12 +159,6 @@ class Output:
     def size(self) -> int:
         return self._spool.size + len(self._open)
 
-    def last_line(self) -> str:
-        """The line that the cursor is on, or the last that says something."""
-        text = (self._spool.ends(4096)[1] or self._spool.ends(4096)[0]) + self._open
-        lines = [line for line in text.decode("utf-8", "replace").split("\n") if line.strip()]
-        return lines[-1][-500:] if lines else ""
-
     def excerpt(self, limit: int) -> tuple[str, bool]:
         """The text, or its head and tail with a line between them that says what is left out."""
         still_open = self._open

@@ -65,16 +65,6 @@ class PaneShell:
         if nonce is not None:
             self.scanner.nonces.add(nonce)
 
-    @property
-    def pane(self) -> str:
-        return self.row.id
-
-    @property
-    def is_at_prompt(self) -> bool | None:
-        """None where no shell tells us."""
-        top = self.layers.top
-        return None if top is None or top.at is At.UNKNOWN else top.at is At.PROMPT
-
     async def open(self) -> None:
         """Read the pane's stream, from its first byte where we have it."""
         if self.is_starting:
@@ -261,7 +251,7 @@ class PaneShell:
                 if self.row.far is not None and isinstance(error, PaneDead):
                     await self.until(lambda: False, _BURIAL_S)  # its stream tells how it ended
                 command.lose(str(error))
-            except Exception:
+            except Exception:  # a mistake of ours must not end the pane's queue
                 log.exception("a command in pane %s", self.row.id)
                 command.lose("muxpilot failed; its log on stderr tells more.")
             finally:
