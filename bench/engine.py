@@ -142,7 +142,8 @@ async def idle_cost(bench: Bench, session: SessionId) -> None:
     """What it costs to follow panes in which nothing happens: us, tmux, and all that both have started."""
     for _ in range(IDLE_PANES):
         await bench.tmux.windows.create(session, program=Program("exec sleep 600"))
-    [server] = {row.server_pid for row in await bench.tmux.panes.list()}
+    [first, *_] = await bench.tmux.panes.list()
+    server = (await bench.tmux.panes.get(first.id)).server_pid
     pids = descendants(os.getpid()) | descendants(server)
     before = cpu_s(pids)
     await asyncio.sleep(IDLE_S)

@@ -1,6 +1,6 @@
 """Random and half-right JSON-RPC over stdio: whatever comes, ping is answered and nothing of ours leaks.
 
-.venv/bin/python proof/fuzz.py [--messages N] [--seed S]
+./dev bench fuzz [--messages N] [--seed S]
 """
 
 from __future__ import annotations

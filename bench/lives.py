@@ -1,6 +1,6 @@
 """Many short lives and one long one: nothing is left behind by the first, and the second does not grow.
 
-.venv/bin/python proof/lives.py [--cycles N] [--calls N]
+./dev bench lives [--cycles N] [--calls N]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ async def cycle(place: Place) -> None:
         assert await wire.stderr() == ""
 
 
-async def cycles(number: int, at_once: int = 2) -> str:
+async def cycles(number: int, at_once: int = 4) -> str:
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "keeper", "cat")
         before = _state(place)

@@ -1,21 +1,27 @@
-"""Everything that takes too long for the tests: run one after another, and written to docs/proof.md.
+"""Everything that takes too long for the tests, in parts, and written to docs/proof.md.
 
-    ./dev proof [--quick] [--only PART …]
+    ./dev proof [PART …] [--quick] [--again]
 
-A part that cannot run here (no Node.js, no network) is told as such, and is not counted as good.
+Parts that only wait and count run side by side; those that measure time run alone, after them. What was good
+for this source is kept in .cache/proof and not run again, so that a proof that was broken off goes on where
+it was. A part that cannot run here (no Node.js, no network) says so, and is not counted as good.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -25,107 +31,205 @@ from bench.measure import machine
 from bench.server import private_tmux
 
 ROOT = Path(__file__).parents[1]
-PYTHON = sys.executable
-NODE = "node@22 @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@latest".split()
-# The scenarios that need no tools of the suite's own on the server.
-SCENARIOS = "server-initialize ping tools-list resources-list prompts-list dns-rebinding-protection".split()
+KEPT = ROOT / ".cache" / "proof"
+NODE = ROOT / ".cache" / "conformance"
+PACKAGES = ("node@22", "@modelcontextprotocol/conformance@0.1.16")
+LIMIT_S = 5400
+# Parts run side by side: what is slow then is the machine, and no fault.
+PATIENT = {"MUXPILOT_PATIENCE_S": "120"}
 
 
-def ran(*argv: str, limit_s: float = 3000, **variables: str) -> tuple[bool, str]:
-    """Whether it went well, and the last that it said."""
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one part, for which source and how deep."""
+
+    name: str
+    is_good: bool
+    told: str
+    seconds: float
+    where: str
+    is_quick: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing to prove; `run` answers whether it went well, and the last that was said."""
+
+    words: str
+    run: Callable[[bool], tuple[bool, str]]
+    is_timed: bool = False
+
+
+def ran(
+    *argv: str, limit_s: float = LIMIT_S, last: int = 14, env: Mapping[str, str] | None = None
+) -> tuple[bool, str]:
+    """Whether it went well, and the last that it said. What takes too long ends with all that it started."""
+    process = subprocess.Popen(
+        argv,
+        cwd=ROOT,
+        env={**os.environ, **PATIENT, **(env or {})},
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            argv,
-            cwd=ROOT,
-            env=os.environ | variables,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=limit_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return False, str(error)
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
-    return done.returncode == 0, re.sub(r"\x1b\[\d*m", "", "\n".join(lines[-12:]))
+        said, _ = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return False, f"{process.communicate()[0][-500:]}\nended after {limit_s:g} s"
+    lines = [line for line in said.splitlines() if line.strip()]
+    return process.returncode == 0, re.sub(r"\x1b\[\d*m", "", "\n".join(lines[-last:]))
 
 
-def faults(quick: bool) -> tuple[bool, str]:  # noqa: FBT001 - one row of a table
-    argv = (PYTHON, "-m", "pytest", "-q", "tests/faults")
-    return ran(*argv, MUXPILOT_FAULTS="1" if quick else "4")
+def script(name: str, *, quick: Sequence[str], full: Sequence[str]) -> Callable[[bool], tuple[bool, str]]:
+    argv = (sys.executable, "-P", f"bench/{name}.py")  # -P: bench/http.py must not stand for Python's own
+    return lambda is_quick: ran(*argv, *(quick if is_quick else full))
 
 
-def fuzz(quick: bool) -> tuple[bool, str]:  # noqa: FBT001
-    return ran(PYTHON, "bench/fuzz.py", "--messages", "1000" if quick else "20000")
+def pytest(*args: str, **deeper: str) -> Callable[[bool], tuple[bool, str]]:
+    argv = (sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", *args)
+    return lambda is_quick: ran(*argv, env={} if is_quick else deeper)
 
 
-def lives(quick: bool) -> tuple[bool, str]:  # noqa: FBT001
-    given = ("--cycles", "20", "--calls", "350") if quick else ("--cycles", "1000", "--calls", "7000")
-    return ran(PYTHON, "bench/lives.py", *given)
-
-
-def http(quick: bool) -> tuple[bool, str]:  # noqa: FBT001
-    return ran(PYTHON, "bench/http.py")
-
-
-def protocol(quick: bool) -> tuple[bool, str]:  # noqa: FBT001
-    """The official conformance suite and the Inspector, on our HTTP."""
+def conformance(is_quick: bool) -> tuple[bool, str]:  # noqa: FBT001 - one row of a table
+    """The official suite on our HTTP; what it may fail is listed in conformance.yml."""
     if shutil.which("npm") is None:
         return False, "not run: there is no npm here"
-    with tempfile.TemporaryDirectory(prefix="mx") as folder:
-        is_there, words = ran("npm", "install", "--silent", "--prefix", folder, *NODE, limit_s=600)
+    program = NODE / "node_modules" / ".bin" / "conformance"
+    if not program.exists():
+        is_there, words = ran("npm", "install", "--silent", "--prefix", str(NODE), *PACKAGES, limit_s=600)
         if not is_there:
             return False, f"not run: {words}"
-        path = f"{folder}/node_modules/.bin"
-        with private_tmux() as (socket, home), server(socket, home) as (port, _):
-            return _conforms(path, f"http://127.0.0.1:{port}/mcp")
+    with private_tmux() as (socket, home), server(socket, home) as (port, _):
+        asked = ("--suite", "all", "--expected-failures", str(ROOT / "bench" / "conformance.yml"))
+        argv = (str(program), "server", "--url", f"http://127.0.0.1:{port}/mcp", *asked)
+        with_node = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+        is_good, said = ran(*argv, limit_s=300, last=200, env=with_node)
+    passed = re.findall(r"^✓ (.*): [1-9]", said, re.MULTILINE)
+    unexpected = said.partition("Unexpected")[2]
+    if not is_good or not passed:
+        return False, unexpected or said[-2000:]
+    rest = len(re.findall(r"^  ~ ", said, re.MULTILINE))
+    return True, f"passed: {', '.join(passed)}\nnot asked of us (bench/conformance.yml): {rest} scenarios"
 
 
-def _conforms(path: str, url: str) -> tuple[bool, str]:
-    variables = {"PATH": f"{path}:{os.environ['PATH']}"}
-    rows, is_good = [], True
-    for scenario in SCENARIOS:
-        argv = (f"{path}/conformance", "server", "--url", url, "--scenario", scenario)
-        passed, words = ran(*argv, limit_s=120, **variables)
-        # A scenario that tested nothing says so with zeros.
-        counted = re.search(r"Passed: ([1-9]\d*)/\1, 0 failed", words)
-        is_good &= passed and counted is not None
-        rows.append(f"conformance {scenario}: {counted[0] if counted else words.splitlines()[-1:]}")
-    asks = ("--cli", url, "--transport", "http", "--method", "tools/list")
-    passed, words = ran(f"{path}/mcp-inspector", *asks, limit_s=120, **variables)
-    rows.append(f"Inspector tools/list: {'answered' if passed else words[-300:]}")
-    return is_good and passed, "\n".join(rows)
-
-
-PARTS: dict[str, tuple[str, Callable[[bool], tuple[bool, str]]]] = {
-    "faults": ("a tmux that fails, dies or hangs at the n-th thing asked, for every tool", faults),
-    "fuzz": ("random JSON-RPC over stdio", fuzz),
-    "lives": ("starts and stops, and a soak", lives),
-    "http": ("20 HTTP clients with 50 calls each", http),
-    "protocol": ("the official conformance suite and the Inspector", protocol),
+PARTS = {
+    "faults": Part(
+        "a tmux that fails, dies or hangs at the n-th thing asked, for every tool, n = 1 to 4; the catalogue",
+        pytest("tests/faults", "-n", "2", MUXPILOT_FAULTS="4"),
+    ),
+    "quoting": Part(
+        "generated names, texts, bytes and paths come back from a real tmux as they were, and run nothing",
+        pytest("tests/engine/test_round_trips.py", "-n", "2", "--timeout=1800", MUXPILOT_TIMES="10"),
+    ),
+    "fuzz": Part(
+        "random JSON-RPC over stdio",
+        script("fuzz", quick=("--messages", "1000"), full=("--messages", "20000")),
+    ),
+    "lives": Part(
+        "starts and stops leave nothing",
+        script("lives", quick=("--cycles", "20", "--calls", "0"), full=("--cycles", "1000", "--calls", "0")),
+    ),
+    "soak": Part(
+        "one long life does not grow",
+        script("lives", quick=("--cycles", "0", "--calls", "350"), full=("--cycles", "0", "--calls", "7000")),
+    ),
+    "conformance": Part("the official conformance suite, on our HTTP", conformance),
+    "clients": Part(
+        "the Inspector (`--cli --strict`) and the TypeScript SDK's client",
+        pytest("tests/server/test_node_clients.py"),
+    ),
+    "http": Part("20 HTTP clients with 50 calls each", script("http", quick=(), full=()), is_timed=True),
+    "flood": Part(
+        "a pane that prints without end, and the calls beside it",
+        script("flood", quick=("--megabytes", "100"), full=("--megabytes", "1000")),
+        is_timed=True,
+    ),
 }
+
+
+def source() -> str:
+    """A name for the source as it stands, so that what was good for another is not taken for this one."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kept(name: str) -> Result | None:
+    try:
+        return Result(**json.loads((KEPT / f"{name}.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def proved(name: str, *, is_quick: bool) -> Result:
+    of, began = source(), time.monotonic()
+    try:
+        is_good, told = PARTS[name].run(is_quick)
+    except (OSError, subprocess.SubprocessError) as error:
+        is_good, told = False, f"not run: {error}"
+    where = f"{machine()}, load {os.getloadavg()[0]:.1f}"
+    result = Result(name, is_good, told, time.monotonic() - began, where, is_quick, of)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    (KEPT / f"{name}.json").write_text(json.dumps(asdict(result)))
+    return result
+
+
+def is_done(name: str, *, is_quick: bool) -> bool:
+    found = kept(name)
+    return found is not None and found.is_good and found.is_quick <= is_quick and found.source == source()
+
+
+def all_of(names: Sequence[str], *, is_quick: bool, at_once: int) -> Iterator[Result]:
+    beside = [name for name in names if not PARTS[name].is_timed]
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(lambda name: proved(name, is_quick=is_quick), beside)
+    for name in names:
+        if PARTS[name].is_timed:
+            yield proved(name, is_quick=is_quick)
+
+
+def section(result: Result) -> str:
+    verdict = "good" if result.is_good else "**not good**"
+    depth = ", `--quick`" if result.is_quick else ""
+    head = f"## {result.name}: {PARTS[result.name].words}"
+    return (
+        f"{head}\n\n{verdict}, {result.seconds:.0f} s{depth}; {result.where}\n\n```text\n{result.told}\n```\n"
+    )
+
+
+def write_page() -> None:
+    """docs/proof.md, of what each part said last."""
+    found = [kept(name) for name in PARTS]
+    intro = (
+        "# Proof\n\nWhat takes too long for the tests: `./dev proof`, or `./dev proof PART` for one part.\n"
+        "Each tells when and where it ran last.\n"
+    )
+    missing = [f"## {name}\n\nnot run\n" for name, row in zip(PARTS, found, strict=True) if row is None]
+    page = "\n".join([intro, *(section(row) for row in found if row is not None), *missing])
+    (ROOT / "docs" / "proof.md").write_text(page)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="what takes too long for the tests")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="a little of each")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--again", action="store_true", help="also what was good for this source")
+    parser.add_argument("--at-once", type=int, default=2, help="parts side by side")
     given = parser.parse_args()
-    sections, is_good = [], True
-    for name in given.only:
-        words, part = PARTS[name]
-        began = time.monotonic()
-        passed, told = part(given.quick)
-        is_good &= passed
-        head = (
-            f"## {name}: {words}\n\n{'good' if passed else '**not good**'}, {time.monotonic() - began:.0f} s"
-        )
-        sections.append(f"{head}\n\n```text\n{told}\n```\n")
-        print(sections[-1], flush=True)
-    depth = " (`--quick`)" if given.quick else ""
-    intro = f"# Proof\n\nWritten by `./dev proof`{depth}: {machine()}, load {os.getloadavg()[0]:.1f}.\n"
-    (ROOT / "docs" / "proof.md").write_text("\n".join([intro, *sections]))
-    return 0 if is_good else 1
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    asked = [name for name in PARTS if name in given.parts or not given.parts]
+    due = [name for name in asked if given.again or not is_done(name, is_quick=given.quick)]
+    print(f"to prove: {', '.join(due) or 'nothing, all of it was good for this source'}", flush=True)
+    for result in all_of(due, is_quick=given.quick, at_once=given.at_once):
+        print(section(result), flush=True)
+    write_page()
+    return 0 if all(is_done(name, is_quick=given.quick) for name in asked) else 1
 
 
 if __name__ == "__main__":

@@ -27,11 +27,10 @@
           muxpilot = import ./default.nix { inherit pkgs; };
         in
         {
-          debug =
-            (muxpilot.mkSandbox {
-              profile = muxpilot.profiles.base;
-              mcp.tmux-debug.audit = "/workspace/.debug-audit.log";
-            }).shell;
+          debug = muxpilot.mkSandbox {
+            profile = muxpilot.profiles.base;
+            mcp.tmux-debug.audit = "/workspace/.debug-audit.log";
+          };
         }
       );
     };

@@ -45,10 +45,19 @@ let
     HOME = "/home/agent";
     LANG = "C.UTF-8";
     TERM = "screen-256color";
+    SHELL = "${pkgs.bashInteractive}/bin/bash";
     TMUX_TMPDIR = "/tmp";
     MCP_CONFIG = "${config}";
     PATH = concatStringsSep ":" (map (package: "${package}/bin") whole.packages);
   } // whole.env;
+
+  network = concatStringsSep " " (
+    [ "--share-net" ]
+    ++ map (path: "--ro-bind-try ${path} ${path}") [
+      "/etc/resolv.conf"
+      "/etc/ssl"
+    ]
+  );
 
   quoted = text: "'" + builtins.replaceStrings [ "'" ] [ "'\\''" ] (toString text) + "'";
   setenv = concatStringsSep " " (
@@ -57,18 +66,40 @@ let
 
   package = pkgs.writeShellScriptBin "sandbox-${profile.name}" ''
     # usage: sandbox-${profile.name} WORKSPACE [COMMAND…]
-    workspace=$(cd "$1" && pwd -P) || exit 2
+    workspace=$(CDPATH= cd -- "''${1:?a WORKSPACE is missing}" && pwd -P) || exit 2
     shift
     exec ${pkgs.bubblewrap}/bin/bwrap --die-with-parent --new-session --unshare-all --cap-drop ALL \
-      ${if net then "--share-net --ro-bind-try /etc/resolv.conf /etc/resolv.conf" else ""} \
-      --ro-bind /nix/store /nix/store --proc /proc --dev /dev --tmpfs /tmp --tmpfs /run --dir /home/agent \
-      --ro-bind-try /etc/passwd /etc/passwd --symlink ${pkgs.bashInteractive}/bin/sh /bin/sh \
-      --bind "$workspace" /workspace --chdir /workspace --clearenv ${setenv} \
+      ${if net then network else ""} \
+      --ro-bind /nix/store /nix/store --proc /proc --dev /dev --tmpfs /tmp --tmpfs /run --tmpfs /home/agent \
+      --ro-bind-try /etc/passwd /etc/passwd --ro-bind-try /etc/hosts /etc/hosts --symlink ${pkgs.bashInteractive}/bin/sh /bin/sh \
+      --symlink ${pkgs.coreutils}/bin/env /usr/bin/env \
+      --bind "$workspace" /workspace --remount-ro / --chdir /workspace --clearenv ${setenv} \
       -- "''${@:-${pkgs.bashInteractive}/bin/bash}"
   '';
-in
-{
-  inherit package mcpServers config;
-  profile = whole;
+
+  # The same for podman and docker: `podman load < image`, then run it with the workspace at /workspace.
+  image = pkgs.dockerTools.buildLayeredImage {
+    name = "sandbox-${profile.name}";
+    contents = whole.packages;
+    extraCommands = "mkdir -p tmp workspace home/agent && chmod 1777 tmp";
+    config = {
+      Cmd = [ "${pkgs.bashInteractive}/bin/bash" ];
+      Env = map (name: "${name}=${toString variables.${name}}") (attrNames variables);
+      WorkingDir = "/workspace";
+    };
+  };
+
   shell = pkgs.mkShell { packages = [ package ]; };
+in
+# A development shell by itself (`devShells.debug = mkSandbox { … };`), and all that it is made of.
+shell
+// {
+  inherit
+    package
+    image
+    mcpServers
+    config
+    shell
+    ;
+  profile = whole;
 }

@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,8 @@ class Sshd:
     folder: Path
     port: int
     program: str
+    address: str = "127.0.0.1"
+    inside: Sequence[str] = ()  # a command that runs it somewhere else
     process: subprocess.Popen[bytes] | None = None
     stopped: list[int] = field(default_factory=list)
 
@@ -32,12 +35,17 @@ class Sshd:
     def arguments(self) -> str:
         return (
             f"-F /dev/null -p {self.port} -i {self.folder}/user -o StrictHostKeyChecking=no "
-            f"-o UserKnownHostsFile={self.folder}/known {getpass.getuser()}@127.0.0.1"
+            f"-o UserKnownHostsFile={self.folder}/known {getpass.getuser()}@{self.address}"
         )
+
+    @property
+    def processes(self) -> int:
+        """One more, or two, with each connection that somebody has."""
+        return len(self._pids())
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
-            argv = [self.program, "-D", "-e", "-f", str(self.folder / "config")]
+            argv = [*self.inside, self.program, "-D", "-e", "-f", str(self.folder / "config")]
             self.process = subprocess.Popen(argv, stderr=log)
         deadline = time.monotonic() + LIMIT_S
         while not self._is_listening():
@@ -71,7 +79,7 @@ class Sshd:
     def _is_listening(self) -> bool:
         with socket.socket() as probe:
             probe.settimeout(1)
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+            return probe.connect_ex((self.address, self.port)) == 0
 
     def _pids(self) -> list[int]:
         """The listener and the sshds below it, the outermost first."""
@@ -97,8 +105,11 @@ def _name(pid: int) -> str:
         return ""
 
 
-def serving(folder: Path, variables: Mapping[str, str]) -> Iterator[Sshd]:
-    """An sshd whose far side has these variables; it ends with the generator."""
+@contextmanager
+def serving(
+    folder: Path, variables: Mapping[str, str], *, address: str = "127.0.0.1", inside: Sequence[str] = ()
+) -> Iterator[Sshd]:
+    """An sshd whose far side has these variables; it ends with the block."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if program is None or shutil.which("ssh") is None:
         pytest.skip("no sshd here")
@@ -112,14 +123,14 @@ def serving(folder: Path, variables: Mapping[str, str]) -> Iterator[Sshd]:
         port = probe.getsockname()[1]
     settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
     (folder / "config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\n"
+        f"Port {port}\nListenAddress {address}\n"
         f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
         "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPrintMotd no\nPrintLastLog no\n"
         f"MaxStartups 100\nSetEnv {settings}\n"
     )
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True, parents=True)
-    sshd = Sshd(folder, port, program)
+    sshd = Sshd(folder, port, program, address, inside)
     try:
         sshd.start()
         yield sshd

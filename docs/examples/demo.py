@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -43,31 +44,43 @@ async def main(picture: Path) -> None:
 
 
 def server(home: str) -> StdioServerParameters:
-    """As a client would start it; only the home and the tmux socket are private to this demonstration."""
+    """As a client would start it, with all tools; the home and the tmux socket are private to this."""
     env = {
         "PATH": os.environ["PATH"],
         "HOME": home,
         "SHELL": shutil.which("bash") or "/bin/sh",
         "LANG": "C.UTF-8",
     }
-    args = ["-m", "muxpilot", "--socket", f"{home}/s"]
+    args = ["-m", "muxpilot", "--scope", "all", "--socket", f"{home}/s"]
     return StdioServerParameters(command=sys.executable, args=args, env=env, cwd=home)
 
 
 async def show(agent: Agent, picture: Path) -> None:
-    say(f"muxpilot offers {len((await agent.client.list_tools()).tools)} tools. An agent opens a session:")
+    picture.parent.mkdir(exist_ok=True)
+    cast = picture.with_suffix(".cast")
+    cast.unlink(missing_ok=True)
+    say("An agent opens a session, and records it for you:")
     session = await agent.call("create-session", name="demo", width=80, height=16)
     pane = session["paneId"]
+    await agent.call("record-pane", paneId=pane, action="start", path=str(cast))
     await run_commands(agent, pane)
     await answer_a_prompt(agent, pane)
     await enter_a_shell(agent, pane)
     await start_a_server(agent, pane)
     say("What you would have seen in that pane, as text and as a picture:")
     print("\n".join(f"  | {line}" for line in (await agent.call("capture-pane", paneId=pane)).splitlines()))
-    picture.parent.mkdir(exist_ok=True)
     await agent.call("screenshot-pane", paneId=pane, path=str(picture))
+    await agent.call("record-pane", paneId=pane, action="stop")
     await agent.call("kill-session", sessionId=session["sessionId"])
-    print(f"\nThe picture: {picture}\nNext: README.md, or .venv/bin/muxpilot install CLIENT")
+    film = replayed(cast, picture.with_suffix(".gif"))
+    print(f"\nThe picture: {picture}\nThe film: {film}")
+    print("Next: README.md, or .venv/bin/muxpilot install CLIENT")
+
+
+def replayed(cast: Path, film: Path) -> Path:
+    argv = [sys.executable, "-m", "muxpilot", "replay", str(cast), "--gif", str(film), "--speed", "0.1"]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
+    return film
 
 
 async def run_commands(agent: Agent, pane: str) -> None:

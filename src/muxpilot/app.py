@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muxpilot.config import Settings
 from muxpilot.dispatch import Dispatch
 from muxpilot.environment import PASSED
+from muxpilot.frozen import frozen
 from muxpilot.policy.judge import Judge
 from muxpilot.policy.model import load
 from muxpilot.resources import Resources
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muxpilot.scopes import Dialect
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class App:
     settings: Settings
     servers: Servers
@@ -114,7 +114,9 @@ def _servers(settings: Settings, judge: Judge) -> Servers:
         settings.socket,
         named={name: Named(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
         ssh=settings.ssh,
+        ssh_given_by=settings.origin.of("ssh.remote"),
         passes=(*PASSED, *settings.security.pass_environment),
         prepare=prepare,
         sees=judge.policy.allows_socket,
+        where=settings.origin.of,
     )

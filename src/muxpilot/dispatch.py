@@ -1,6 +1,6 @@
 """One call, from its name to its answer. Every tool call and every resource read goes this way.
 
-name -> arguments -> server -> targets to ids -> verdict -> run, under a deadline -> answer -> record
+name -> open? -> arguments -> server -> targets to ids -> verdict -> run, under a deadline -> answer -> record
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,14 +27,14 @@ from muxpilot.tmux.connection import unsifted
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
-from muxpilot.toolkit.spec import DEADLINE_S, Scope, Tool
+from muxpilot.toolkit.spec import DEADLINE_S, Effect, Scope, Tool
 from muxpilot.toolkit.visible import seen, tells_of_panes
 from muxpilot.watch.limits import Limits
 from muxpilot.watch.registry import Watches
 
 log = logging.getLogger("muxpilot")
 
-_Locks = dict[tuple[str, PaneId], tuple[asyncio.Lock, int]]
+_Locks = dict[tuple[str, PaneId, str], tuple[asyncio.Lock, int]]
 
 
 class UnknownTool(Exception):
@@ -61,6 +61,7 @@ class Record:
     outcome: str = "ok"
     answer: Answer | None = None
     is_secret: bool = False
+    made_by: str | None = None
     seconds: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
@@ -74,6 +75,9 @@ class Judge(Protocol):
 
     def closes(self, name: str) -> bool:
         """Whether a tool is closed to everybody, so that it is not even listed."""
+
+    def admit(self, tool: Tool) -> None:
+        """Before its arguments are looked at."""
 
     def gate(self, tool: Tool, tmux: Tmux) -> None:
         """Before anything is asked of that server."""
@@ -99,6 +103,9 @@ class Everything:
 
     def closes(self, name: str) -> bool:
         return False
+
+    def admit(self, tool: Tool) -> None:
+        pass
 
     def gate(self, tool: Tool, tmux: Tmux) -> None:
         pass
@@ -140,6 +147,7 @@ class Dispatch:
         self.watches = Watches(limits=limits)
         self.shells = shells(self._exclusive)
         self._locks: _Locks = {}
+        self._order = asyncio.Lock()
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """An answer for everything that a caller can mend; only a name that is not offered is raised."""
@@ -155,7 +163,18 @@ class Dispatch:
     async def permit(self, name: str, raw: Mapping[str, Any]) -> None:
         """Raise what would deny a read, and do nothing."""
         tool = self._tools[name].chosen(raw)
-        await self._allowed(tool, checked(tool.arguments, raw))
+        await self._allowed(tool, self._checked(tool, raw))
+
+    async def foresee(self, name: str, raw: Mapping[str, Any]) -> tuple[Request, Sequence[MuxpilotError]]:
+        """A call as it would be made, and what it would meet in itself; what denies it is raised."""
+        tool = self._tools[name].chosen(raw)
+        arguments = self._checked(tool, raw)
+        names_server = arguments.get("socket") is not None
+        request = await self._allowed(tool, arguments)
+        if tool.foresees is None:
+            return request, ()
+        context = self._context(request, Caller(), names_server=names_server)
+        return request, await tool.foresees(context, **request.arguments)
 
     def native(self, name: str, raw: Mapping[str, Any]) -> str:
         """The name by which the policy knows the tool that a call is about."""
@@ -200,11 +219,11 @@ class Dispatch:
             raise UnknownTool(record.name)
         deadline_s = DEADLINE_S
         try:
-            arguments = checked(tool.arguments, record.raw)
+            arguments = self._checked(tool, record.raw)
             deadline_s = tool.deadline(arguments)
             quiet = tool.tells_progress
             with nullcontext() if quiet else heartbeat(tool.exposed, caller, deadline_s):
-                async with asyncio.timeout(deadline_s):
+                async with asyncio.timeout(deadline_s), self._order if tool.in_order else nullcontext():
                     return await self._run(record, tool, arguments, caller)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
@@ -220,28 +239,54 @@ class Dispatch:
 
     async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
         names_server = arguments.get("socket") is not None
-        record.request = request = await self._allowed(tool, arguments)
-        tmux = request.tmux
-        await self._recorder.look(record)
-        context = Context(
-            *(tmux, self._servers, self._journals, self._exclusive, self.shells, caller, self.watches),
-            recordings=self._recordings,
-            buffer_paths=self._buffer_paths,
-            names_server=names_server,
-            permit=functools.partial(self._permit, tool),
-        )
+        request = await self._aimed(tool, arguments)
+        async with self._in_turn(request):
+            record.request = request
+            try:
+                await self._judge.judge(tool, request.tmux, request.arguments)
+            except MuxpilotError:
+                await self._recorder.look(record)  # what is refused may be a secret too
+                raise
+            await self._recorder.look(record)
+        # Nothing comes between this and the tool's own place in the queue of the pane.
+        context = self._context(request, caller, names_server=names_server)
         answer = shaped(await tool.run(context, **request.arguments))
         if not tells_of_panes(tool.name, tool.group):
             return answer
         return seen(answer, colors=bool(request.arguments.get("colors")))
 
+    def _context(self, request: Request, caller: Caller, *, names_server: bool) -> Context:
+        return Context(
+            *(
+                request.tmux,
+                self._servers,
+                self._journals,
+                self._exclusive,
+                self.shells,
+                caller,
+                self.watches,
+            ),
+            recordings=self._recordings,
+            buffer_paths=self._buffer_paths,
+            names_server=names_server,
+            permit=functools.partial(self._permit, request.tool),
+        )
+
+    def _checked(self, tool: Tool, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool that is closed is refused as such, whatever its arguments are."""
+        self._judge.admit(tool)
+        return checked(tool.arguments, raw)
+
     async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
+        request = await self._aimed(tool, arguments)
+        await self._judge.judge(tool, request.tmux, request.arguments)
+        return request
+
+    async def _aimed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
         tmux = self._servers.get(arguments.pop("socket", None))
         self._judge.gate(tool, tmux)
         with unsifted():
-            aimed = await tool.aimed(tmux, arguments)
-        await self._judge.judge(tool, tmux, aimed)
-        return Request(tool, tmux, aimed)
+            return Request(tool, tmux, await tool.aimed(tmux, arguments))
 
     async def _permit(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """For a part of a call; one that is denied has a record of its own."""
@@ -256,10 +301,19 @@ class Dispatch:
             self._recorder.write(record)
             raise
 
+    def _in_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """What types is judged in the order of asking: a short text must not overtake a long one."""
+        pane = request.arguments.get("pane_id")
+        if request.tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
+            return nullcontext()
+        return self._alone((request.tmux.socket, pane, "judged"))
+
+    def _exclusive(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
+        return self._alone((tmux.socket, pane, "typed"))
+
     @asynccontextmanager
-    async def _exclusive(self, tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
+    async def _alone(self, key: tuple[str, PaneId, str]) -> AsyncIterator[None]:
         """One at a time per pane, in the order of asking."""
-        key = (tmux.socket, pane)
         lock, users = self._locks.get(key, (asyncio.Lock(), 0))
         self._locks[key] = (lock, users + 1)
         try:

@@ -24,6 +24,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+_LONGEST, _KEPT_END = 1000, 300
+
+
+def _brief(what: str) -> str:
+    """A caller's argument may be of any length, and they know it."""
+    if len(what) <= _LONGEST:
+        return what
+    return f"{what[: _LONGEST - _KEPT_END]} … {what[-_KEPT_END:]}"
+
 
 class MuxpilotError(Exception):
     """The root of the tree; `code` is stable, `hint` is the next step, `words` are tmux's own if it spoke."""
@@ -32,8 +41,8 @@ class MuxpilotError(Exception):
     hint: str | None = None
 
     def __init__(self, what: str, hint: str | None = None, *, words: str | None = None) -> None:
-        super().__init__(what)
-        self.what = what
+        self.what = _brief(what)
+        super().__init__(self.what)
         self.words = words
         if hint is not None:
             self.hint = hint
@@ -47,13 +56,13 @@ class BadInput(MuxpilotError):
 
 
 class NotFound(MuxpilotError):
-    """Something that was asked for by id or name is not there."""
+    """Something that was asked for by id or name is not there; with None, none is."""
 
     code = "not-found"
 
-    def __init__(self, noun: str, wanted: str, *, hint: str | None = None) -> None:
+    def __init__(self, noun: str, wanted: str | None, *, hint: str | None = None) -> None:
         super().__init__(
-            f"{noun.capitalize()} {wanted!r} not found.",
+            f"There is no {noun}." if wanted is None else f"{noun.capitalize()} {wanted!r} not found.",
             hint or f"Use list-{noun}s to see the {noun}s there are.",
         )
         self.noun = noun

@@ -6,14 +6,17 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muxpilot.toolkit.context import Caller
+from muxpilot.toolkit.context import Caller, unheard
 
 BEAT_S = 1.0
 
 
 @contextmanager
 def heartbeat(name: str, caller: Caller, deadline_s: float) -> Iterator[None]:
-    """A quick call pays for one timer and nothing else."""
+    """A quick call pays for one timer and nothing else, and not for that if nobody listens."""
+    if caller.progress is unheard:
+        yield
+        return
     loop = asyncio.get_running_loop()
     started = loop.time()
     beating: list[asyncio.Task[None]] = []

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptArgument:
     name: str
     description: str
     is_required: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     name: str
     description: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from muxpilot.dispatch import Dispatch
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.protocol import Notice, Output
@@ -36,15 +36,18 @@ Tell = Callable[[], Awaitable[None]]
 Stop = Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
-    """One kind of resource: its address, the tool that reads it, and what of the address it gets."""
+    """One kind of resource: its address, the tool that reads it, and what of the address it gets.
+
+    `lister`: the tool that lists such things, where the reader's being open does not mean that it is."""
 
     template: str
     tool: str
     title: str
     mime: str
     fixed: tuple[tuple[str, object], ...] = ()
+    lister: str | None = None
 
     def match(self, uri: str) -> dict[str, str] | None:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.template))
@@ -56,7 +59,7 @@ ROWS = (
     Row("tmux://server/info", "server-info", "The tmux server", JSON),
     Row("tmux://sessions", "list-sessions", "Sessions", JSON),
     Row("tmux://clients", "list-clients", "People who look on", JSON),
-    Row("tmux://pane/{paneId}", "capture-pane", "What a pane shows", TEXT),
+    Row("tmux://pane/{paneId}", "capture-pane", "What a pane shows", TEXT, lister="list-panes"),
     Row("tmux://pane/{paneId}/info", "pane-info", "A pane", JSON),
     Row("tmux://pane/{paneId}/tail/{lines}", "capture-pane", "The last lines of a pane", TEXT),
     Row(
@@ -68,12 +71,18 @@ ROWS = (
     ),
     Row("tmux://window/{windowId}/info", "window-info", "A window", JSON),
     Row("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
-    Row("tmux://command/{commandId}/result", "command-result", "What a command did", JSON),
+    Row(
+        "tmux://command/{commandId}/result",
+        "command-result",
+        "What a command did",
+        JSON,
+        lister="list-commands",
+    ),
     Row("tmux://watch/{watchId}", "get-watch", "How a watch stands", JSON),
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     uri: str
     name: str
@@ -112,7 +121,8 @@ class Resources:
         tmux = self._servers.default
         if not await self._dispatch.is_open("server-info"):
             return []
-        shown = {row.template for row in ROWS if self._dispatch.is_readable(row.tool)}
+        is_open = self._dispatch.is_readable
+        shown = {row.template for row in ROWS if is_open(row.tool) and is_open(row.lister or row.tool)}
         entries = [
             Entry(row.template, row.title, row.mime)
             for row in ROWS

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from muxpilot.cli.main import main
-from tests.server.wire import Place, private_place
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Run
+from tests.server.wire import Place
 
 TOML = """\
 [security]
@@ -23,27 +20,9 @@ patterns = ["^rm\\\\b"]
 """
 
 
-@pytest.fixture
-def place() -> Iterator[Place]:
-    with private_place() as place:
-        yield place
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The program in this process, with the configuration above."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def configured(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(TOML)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        try:
-            code = main(argv)
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -101,6 +80,19 @@ def test_explain_without_rules_and_with_security_off(run: Run, place: Place) -> 
     assert run("--config", "off.toml", *argv)[1] == "allow: security.enabled is false\n"
 
 
+def test_explain_without_arguments_is_about_the_tool(run: Run, place: Place) -> None:
+    Path("tame.toml").write_text("[security]\nallow_kill = false\n")
+    argv = ("--socket", place.socket, "policy", "explain", "kill-pane")
+    words = "allow: no rule denies the tool; give arguments to have a call of it judged\n"
+    assert run(*argv) == (0, words, "")
+    assert run("--config", "tame.toml", *argv) == (
+        1,
+        "deny: security.allow_kill: the tool is not allowed\n",
+        "",
+    )
+    assert run(*argv, "{}")[0] == 2, "arguments that are given are judged"
+
+
 @pytest.mark.parametrize("tool", ["no-such-tool", "server-info"])
 def test_explain_of_what_is_no_tool_is_refused(run: Run, place: Place, tool: str) -> None:
     code, out, err = run("--socket", place.socket, "policy", "explain", tool)
@@ -124,6 +116,8 @@ def test_explain_of_what_is_no_tool_is_refused(run: Run, place: Place, tool: str
             "[security.command_filter]\npatterns = ['(']\n",
             "bad.toml:2: security.command_filter.patterns: '(' is no pattern.",
         ),
+        ('[ssh]\nremote = "x \'y"\n', "bad.toml:2: ssh.remote: The ssh destination"),
+        ("[audit]\npath = ''\n", "bad.toml:2: audit.path is empty."),
         ("[audit]\npath = '/none/x'\n", "The audit log /none/x cannot be written"),
     ],
 )
@@ -135,6 +129,16 @@ def test_a_bad_configuration_ends_the_program_with_one_clear_line(
     assert (code, out) == (2, "")
     assert err.startswith(f"muxpilot: {words}")
     assert err.count("\n") == 1
+
+
+def test_a_bad_destination_is_told_by_what_gave_it(
+    run: Run, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("bad.toml").write_text("[ssh]\nremote = 'host'\n")
+    argv = ("--config", "bad.toml", "--socket", place.socket)
+    assert run(*argv, "--ssh", "x 'y", "call", "list-sessions")[2].startswith("muxpilot: --ssh: The ssh dest")
+    monkeypatch.setenv("TMUX_MCP_SSH", "x 'y")
+    assert run(*argv, "call", "list-sessions")[2].startswith("muxpilot: TMUX_MCP_SSH: The ssh dest")
 
 
 def test_tools_lists_only_what_is_allowed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +164,18 @@ def test_doctor_shows_what_is_in_force(run: Run, place: Place) -> None:
     assert "ok    policy: everything is allowed\n" in run("--socket", place.socket, "doctor")[1]
 
 
+def test_doctor_tells_of_a_config_that_is_not_good_and_of_all_the_rest(
+    run: Run, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("bad.toml").write_text("[security]\nallow_kil = true\n")
+    monkeypatch.setenv("TMUX_MCP_CONFIG", "bad.toml")
+    code, out, err = run("--socket", place.socket, "doctor")
+    assert (code, err) == (1, "")
+    assert "FAIL  config bad.toml:2: security.allow_kil is not a key. Did you mean allow_kill?" in out
+    assert f"ok    no tmux server on {place.socket}" in out
+    assert "policy: everything is allowed" not in out
+
+
 def test_doctor_tells_of_a_log_that_cannot_be_written(run: Run, place: Place) -> None:
     code, out, _ = run("--socket", place.socket, "doctor", "--audit", "/none/x")
     assert code == 1
@@ -180,5 +196,5 @@ def test_calls_from_the_shell_are_judged_and_written_down(run: Run, place: Place
 def test_install_writes_the_policy_and_the_log_along(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("--config", "c.toml", "--audit", "a.log", "install", "claude", "--print")
     assert code == 0
-    args = json.loads(out.partition("\n")[2])["mcpServers"]["muxpilot"]["args"]
+    args = json.loads(out)["mcpServers"]["muxpilot"]["args"]
     assert args[-4:] == ["--config", str(tmp_path / "c.toml"), "--audit", str(tmp_path / "a.log")]

@@ -22,10 +22,22 @@ from tests.conftest import LIMIT_S, end_server, eventually
 
 # The name in a test's id, and the program and arguments that give such a shell.
 SHELLS = ("bash", "zsh", "fish", "dash", "ash", "ksh93", "mksh")
+# The command that opens one inside another, without a person's start-up files.
+NESTED = {
+    "bash": "bash --norc",
+    "zsh": "zsh -f",
+    "fish": "fish --no-config",
+    "dash": "dash",
+    "ksh93": "ksh93",
+    "mksh": "mksh",
+    "ash": "busybox sh",
+}
 
 
 @dataclass
 class Desk:
+    """Its panes begin in a folder of its own: what we are called must stand in no prompt by chance."""
+
     app: App
     folder: Path
     socket: str
@@ -48,6 +60,16 @@ class Desk:
 
     async def result(self, answer: dict[str, Any], wait_ms: int = int(LIMIT_S * 1000)) -> dict[str, Any]:
         return await self.call("get-command-result", commandId=answer["commandId"], waitMs=wait_ms)
+
+    async def begun(self, pane: str, command: str) -> dict[str, Any]:
+        """A command that takes longer than this, when it runs."""
+        answer = await self.run(pane, command, timeoutSeconds=0.05)
+
+        async def runs() -> bool:
+            return bool((await self.result(answer, wait_ms=0))["status"] == "running")
+
+        await eventually(runs)
+        return answer
 
     def raw(self, *args: str) -> str:
         """What a person would type."""
@@ -73,7 +95,7 @@ class Desk:
     async def ours(self, shell: str = "bash") -> str:
         """A new pane of ours with this shell."""
         self.raw("set-option", "-g", "default-shell", self.program(shell))
-        made = await self.call("create-session", name=self.name(), width=100, height=30)
+        made = await self.call("create-session", name=self.name(), width=100, height=30, cwd=str(self.folder))
         pane: str = made["paneId"]
         return pane
 
@@ -85,9 +107,9 @@ class Desk:
 
     async def persons(self, *command: str, shows: str) -> str:
         """A pane that a person opened, when it shows its prompt."""
-        pane = self.raw(
-            "new-session", "-dP", "-F", "#{pane_id}", "-s", self.name(), "-x", "100", "-y", "30", *command
-        )
+        size = ("-x", "100", "-y", "30")
+        new = ("new-session", "-dP", "-F", "#{pane_id}", "-s", self.name(), "-c", str(self.folder))
+        pane = self.raw(*new, *size, *command)
         await self.shows(pane, shows)
         return pane
 
@@ -102,12 +124,12 @@ class Desk:
         return str(await eventually(look))
 
     async def heard(self, pane: str, wanted: bytes) -> None:
-        """Wait until the stream of a pane that commands have run in has this at its end."""
+        """Wait until the stream of a pane that commands have run in has this near its end."""
         stream = self.app.servers.default.streams.of(PaneId(pane))
         assert stream is not None
 
         async def look() -> bool:
-            return wanted in stream.read(stream.end - 40, stream.end)
+            return wanted in stream.read(stream.end - 400, stream.end)
 
         await eventually(look)
 

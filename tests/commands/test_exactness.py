@@ -50,6 +50,12 @@ CASES = (
     Case("a-loop", "for i in 1 2 3\ndo\necho $i\ndone", "1\n2\n3\n", fish="for i in 1 2 3\necho $i\nend"),
     Case("an-if", "if true; then\n  echo yes\nfi", "yes\n", fish="if true\n  echo yes\nend"),
     Case("a-here-document", "cat <<EOF\nline 1\n  line $((1+1))\nEOF", "line 1\n  line 2\n", fish=""),
+    Case(
+        "commands-behind-here-documents",
+        "cat <<A\n1\nA\necho 2\ncat <<'B'\n3\nB\necho 4",
+        "1\n2\n3\n4\n",
+        fish="",
+    ),
     Case("a-line-continued", "echo a \\\nb", "a b\n"),
     Case("a-line-longer-than-the-screen", f"echo {'x' * 700}", "x" * 700 + "\n"),
     Case("output-wider-than-the-screen", "printf '%0500d\\n' 7", "0" * 499 + "7\n"),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 from pathlib import Path
 
 import pytest
 
-from muxpilot.tmux import PaneId
-from tests.commands.conftest import SHELLS, Desk
+from tests.commands.conftest import NESTED, SHELLS, Desk
 from tests.conftest import LIMIT_S, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,9 +30,12 @@ async def test_a_command_that_waits_for_a_person_is_told_before_its_timeout(desk
     assert (answer["status"], answer["waitingForInput"], answer["timedOut"]) == ("running", True, False)
     assert words in answer["reason"]
     desk.type(pane, "x", "Enter", "C-d")
-    ended = await desk.result(answer)
-    assert ended["status"] in ("completed", "failed")
-    assert not ended["waitingForInput"]
+
+    async def is_over() -> bool:
+        ended = await desk.result(answer)
+        return ended["status"] in ("completed", "failed") and not ended["waitingForInput"]
+
+    await eventually(is_over)
 
 
 NOT_WAITING = ("sleep 0.8", "tail -n 0 -f /dev/null & sleep 0.8; kill $!", "sleep 0.8 | cat")
@@ -60,52 +61,6 @@ async def test_commands_for_one_pane_run_in_the_order_of_asking(desk: Desk) -> N
     pane = await desk.ours()
     answers = await asyncio.gather(*(desk.run(pane, f"sleep 0.02; echo {n}") for n in range(10)))
     assert [answer["output"] for answer in answers] == [f"{n}\n" for n in range(10)]
-
-
-async def test_a_command_waits_behind_a_program_that_a_person_started(desk: Desk) -> None:
-    pane = await desk.ours()
-    await desk.run(pane, "true")
-    desk.type(pane, "sleep 0.7; echo theirs", "Enter")
-    await desk.shows(pane, "sleep 0.7")
-    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.2)
-    assert (waiting["status"], waiting["timedOut"]) == ("queued", True)
-    assert (await desk.result(waiting))["output"] == "ours\n"
-    assert desk.screen(pane).index("theirs\n") < desk.screen(pane).index(
-        "ours\n", desk.screen(pane).index("theirs\n")
-    )
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-async def test_what_a_person_has_half_typed_is_left_alone(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    await desk.run(pane, "echo first")
-    desk.type(pane, "echo th")
-    await desk.heard(pane, b"th")
-    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
-    assert waiting["status"] == "queued"
-    assert "typed at the prompt" in waiting["reason"]
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
-    assert "theirs" in desk.screen(pane).splitlines()
-
-
-async def test_half_a_line_in_a_pane_that_we_never_saw_is_left_alone(desk: Desk) -> None:
-    pane = await desk.persons("bash", "--norc", shows="$" if _is_user() else "#")
-    desk.type(pane, "echo th")
-    await desk.shows(pane, "echo th")
-    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
-    assert waiting["status"] == "queued"
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
-    assert "theirs" in desk.screen(pane).splitlines()
-
-
-async def test_ctrl_c_of_a_person_is_told_as_what_it_was(desk: Desk) -> None:
-    pane = await desk.ours()
-    answer = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
-    desk.raw("send-keys", "-t", pane, "C-c")
-    ended = await desk.result(answer)
-    assert (ended["status"], ended["exitCode"], ended["reason"]) == ("failed", 130, "Interrupted.")
 
 
 async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Desk) -> None:
@@ -147,20 +102,6 @@ async def test_a_shell_that_is_replaced_by_another_loses_the_command_and_takes_t
     assert rows[0]["exitCode"] is None
 
 
-NESTED = {
-    "bash": "bash --norc",
-    "zsh": "zsh -f",
-    "fish": "fish --no-config",
-    "dash": "dash",
-    "ksh93": "ksh93",
-    "mksh": "mksh",
-    "ash": "busybox sh",
-}
-
-# dash has no history, and these two offer no way to take a line out of theirs.
-WITHOUT_A_WAY = ("dash", "ksh93", "ash")
-
-
 @pytest.mark.parametrize("shell", NESTED)
 async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(desk: Desk, shell: str) -> None:
     desk.program(shell)
@@ -178,52 +119,8 @@ async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(des
     assert (await desk.run(pane, "echo $?"))["output"] == "5\n"
 
 
-@pytest.mark.parametrize("shell", NESTED)
-async def test_a_persons_shell_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
-    desk.program(shell)
-    command = shlex.split(NESTED[shell])
-    pane = await desk.persons(*command, shows="#" if not _is_user() else "$")
-    before = desk.screen(pane).rstrip()
-    answer = await desk.run(pane, "echo hello")
-    assert (answer["output"], answer["exitCode"]) == ("hello\n", 0)
-
-    async def settled() -> str:
-        screen = desk.screen(pane).rstrip()
-        return screen if screen.count(before.splitlines()[-1]) == 2 else ""
-
-    screen = str(await eventually(settled))
-    prompt = before.splitlines()[-1]
-    assert screen == f"{before} echo hello\nhello\n{prompt}"
-    if shell not in WITHOUT_A_WAY:
-        history = (await desk.run(pane, "history" if shell == "fish" else "fc -l"))["output"]
-        assert "muxpilot" not in history
-        assert "echo hello" in history
-
-
-ROWS_OF_PROMPT = {
-    "bash": ("bash --norc", "PS1='\\nfirst row\\nsecond \\$ '"),
-    "zsh": ("zsh -f", "PS1=$'\\nfirst row\\nsecond %# '"),
-    "fish": ("fish --no-config", "function fish_prompt; printf '\\nfirst row\\nsecond # '; end"),
-}
-
-
-@pytest.mark.parametrize("shell", ROWS_OF_PROMPT)
-async def test_a_prompt_of_several_rows_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
-    desk.program(shell)
-    command, prompt = ROWS_OF_PROMPT[shell]
-    pane = await desk.persons(*shlex.split(command), shows="#")
-    desk.type(pane, f"{prompt}; sh -c 'exit 3'", "Enter")
-    await desk.shows(pane, "\nfirst row\nsecond #")
-    before = desk.screen(pane).rstrip()
-    answer = await desk.run(pane, "echo $status" if shell == "fish" else "echo $?")
-    assert answer["output"] == ("0\n" if shell == "fish" else "3\n")
-    await desk.shows(pane, f"{answer['output']}\nfirst row\nsecond #")
-    assert desk.screen(pane).startswith(f"{before} echo $")
-    assert desk.screen(pane).count("first row") == before.count("first row") + 1
-
-
 async def test_su_to_another_user_is_a_shell_like_any_other(desk: Desk) -> None:
-    if _is_user():
+    if os.getuid() != 0:
         pytest.skip("only root may become somebody else without a password")
     pane = await desk.ours()
     outer = await desk.run(pane, "su -s /bin/bash nobody")
@@ -283,50 +180,6 @@ async def test_the_marks_of_others_are_output_like_any_other(desk: Desk, tmp_pat
     assert (answer["output"], answer["exitCode"]) == ("shown\nend\n", 3)
 
 
-async def test_prompts_that_are_built_anew_keep_their_marks(desk: Desk) -> None:
-    pane = await desk.ours()
-    await desk.run(
-        pane, "build() { local s=$?; PS1=\"[$s $((++n))] \"; PS2='more> '; }; PROMPT_COMMAND=build; n=0"
-    )
-    assert (await desk.run(pane, "sh -c 'exit 3'"))["exitCode"] == 3
-    assert (await desk.run(pane, "echo a"))["output"] == "a\n"
-    assert (await desk.run(pane, 'echo "'))["waitingForInput"]
-    assert (await desk.run(pane, "echo b"))["output"] == "b\n"
-    screen = desk.screen(pane)
-    assert "[3 2] echo a" in screen
-    assert "more> " in screen
-
-
-FORGETFUL = {
-    "bash": "PROMPT_COMMAND=(':')",
-    "zsh": "precmd_functions=()",
-}
-
-
-@pytest.mark.parametrize("shell", FORGETFUL)
-async def test_a_person_who_sets_the_hooks_anew_loses_no_exit_code(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    await desk.run(pane, FORGETFUL[shell])
-    assert (await desk.run(pane, "sh -c 'exit 6'"))["exitCode"] == 6
-    assert (await desk.run(pane, "echo $?"))["output"].strip() == "6"
-
-
-async def test_the_persons_hooks_and_traps_still_work(desk: Desk) -> None:
-    pane = await desk.ours()
-    await desk.run(
-        pane,
-        "PS0='go '; trap 'echo trapped' USR1; set -o pipefail; hook() { seen=$?; }; PROMPT_COMMAND+=(hook)",
-    )
-    answer = await desk.run(pane, "kill -USR1 $$; sh -c 'exit 6' | cat")
-    assert answer["exitCode"] == 6
-    assert "trapped" in answer["output"]
-    assert (await desk.run(pane, "echo $seen"))["output"].endswith("6\n")
-
-
-def _is_user() -> bool:
-    return os.getuid() != 0
-
-
 async def test_many_panes_run_side_by_side(desk: Desk) -> None:
     panes = await asyncio.gather(*(desk.ours() for _ in range(20)))
 
@@ -338,28 +191,6 @@ async def test_many_panes_run_side_by_side(desk: Desk) -> None:
 
     async with asyncio.timeout(3 * LIMIT_S):
         await asyncio.gather(*(work(1000 * n, pane) for n, pane in enumerate(panes)))
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_a_line_that_a_person_types_ahead_is_not_taken_for_ours(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    running = await desk.run(pane, "sleep 0.5", timeoutSeconds=0.2)
-    desk.type(pane, "echo person", "Enter")
-    answer = await desk.run(pane, "echo mine")
-    assert answer["output"] == "mine\n"
-    assert (await desk.result(running))["status"] == "completed"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_half_a_line_typed_ahead_is_left_alone(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    await desk.run(pane, "sleep 0.5", timeoutSeconds=0.2)
-    desk.type(pane, "echo th")
-    waiting = await desk.run(pane, "echo ours", timeoutSeconds=1.5)
-    assert waiting["status"] == "queued"
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
-    assert "theirs" in desk.screen(pane).splitlines()
 
 
 async def test_a_command_that_is_cancelled_before_it_began_never_runs(desk: Desk, tmp_path: Path) -> None:
@@ -409,20 +240,6 @@ async def test_an_exported_prompt_does_not_speak_for_the_shell_that_exported_it(
     assert (await desk.run(pane, "echo outside"))["output"] == "outside\n"
 
 
-async def test_a_pane_that_a_person_respawns_takes_commands_again(desk: Desk) -> None:
-    pane = await desk.ours()
-    await desk.run(pane, "true")
-    known = desk.app.dispatch.shells.known(desk.app.servers.default, PaneId(pane))
-    desk.raw("respawn-pane", "-k", "-t", pane)
-
-    async def has_been_noticed() -> bool:
-        return known is not None and known.ended is not None
-
-    await eventually(has_been_noticed)
-    assert (await desk.run(pane, "echo after"))["output"] == "after\n"
-    assert "7717" not in desk.screen(pane)
-
-
 async def test_what_waits_still_waits_when_asked_again(desk: Desk) -> None:
     pane = await desk.ours()
     answer = await desk.run(pane, 'read -p "Name? " x')
@@ -444,15 +261,20 @@ async def test_a_status_that_nobody_told_is_not_made_up(desk: Desk) -> None:
     assert (left["status"], left["exitCode"]) == ("lost", None)
 
 
-async def test_a_person_who_keeps_dead_panes_keeps_them(desk: Desk) -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_pane_is_at_its_prompt_when_its_command_has_ended(desk: Desk, shell: str) -> None:
+    pane = await desk.ours(shell)
+
+    async def is_at_its_prompt() -> bool:
+        return bool((await desk.call("pane-state", paneId=pane))["waitingFor"] == "shell")
+
+    for _ in range(5):
+        await desk.run(pane, "true")
+        # With a new HOME fish works on for a while, beside its prompt.
+        assert await (eventually(is_at_its_prompt) if shell == "fish" else is_at_its_prompt())
+
+
+async def test_a_command_that_no_pane_can_take_is_an_error_of_the_whole_call(desk: Desk) -> None:
     pane = await desk.ours()
-    await desk.run(pane, "true")
-
-    async def let_go() -> bool:
-        return not desk.raw("show-options", "-p", "-t", pane, "remain-on-exit")
-
-    await eventually(let_go)
-    desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
-    answer = await desk.run(pane, "exit 7")
-    assert answer["exitCode"] == 7
-    assert desk.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
+    for command in ("", "echo \x1b"):
+        assert "'command'" in await desk.fails("run-on", command=command, panes=[{"paneId": pane}])

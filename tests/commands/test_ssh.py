@@ -30,7 +30,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
     for program in Path("/usr/bin").iterdir():
         if not program.name.startswith("tmux"):
             (bare / program.name).symlink_to(program)
-    for server in sshd.serving(folder, {"PATH": str(bare), "HOME": str(folder)}):
+    with sshd.serving(folder, {"PATH": str(bare), "HOME": str(folder)}) as server:
         yield Far(f"ssh -t -o LogLevel=ERROR {server.arguments}")
 
 

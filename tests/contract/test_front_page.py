@@ -18,6 +18,7 @@ from muxpilot.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+INDEX = ROOT / "docs" / "README.md"
 PAGES = [README, *sorted(ROOT.glob("docs/*.md"))]
 ONE_KEY = re.compile(
     r"send-(cancel|eof|escape|enter|tab|backspace|up|down|left|right|page-up|page-down|home|end)"
@@ -43,12 +44,19 @@ def typed() -> list[list[str]]:
     return [shlex.split(line) for line in shown]
 
 
+SHELL_LINES = [line for block in blocks("sh") for line in block.splitlines()]
+OTHERS = [("pip", ["install", "."])]
+
+
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
-def test_the_front_page_links_every_page(page: Path) -> None:
-    assert f"(docs/{page.name})" in README.read_text(), f"link docs/{page.name} in README.md"
+def test_the_index_finds_every_page(page: Path) -> None:
+    if page == INDEX:
+        assert "(docs/README.md)" in README.read_text()
+    else:
+        assert f"]({page.name})" in INDEX.read_text(), f"link {page.name} in docs/README.md"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_link_within_the_project_is_dead(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
     dead = [name for name in targets if "://" not in name and not (page.parent / name).exists()]
@@ -70,6 +78,17 @@ def test_every_command_line_in_the_docs_is_one(argv: list[str]) -> None:
     for name, given in pairwise(argv):
         if name in schemas:
             jsonschema.validate(json.loads(given), schemas[name])
+
+
+@pytest.mark.parametrize("line", SHELL_LINES)
+def test_every_line_of_a_shell_block_is_a_command_that_there_is(line: str) -> None:
+    program, *rest = shlex.split(line, comments=True)
+    if program == "muxpilot":
+        _parser().parse_args(rest)
+    elif program == "./dev":
+        assert re.search(rf"^    {rest[0]}\)$", (ROOT / "dev").read_text(), re.M)
+    else:
+        assert (program, rest) in OTHERS, "add it to OTHERS, once it is tried"
 
 
 @pytest.mark.parametrize("text", blocks("json"))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.proof import PARTS
+
 ROOT = Path(__file__).parents[2]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
@@ -15,16 +17,38 @@ ROWS = [
 ]
 
 
+FAULTS = {f"F{number}" for number in range(1, 27)} | {"F5b", "F11b"}
+GOALS = {f"G{number}" for number in range(1, 13)}
+BARS = (
+    "a plain call",
+    "execute-command `true`",
+    "a watched line",
+    "50 panes watched",
+    "a flood of 200 MB",
+    "over ssh",
+    "start to tools/list",
+    "tools/list, scope agentic",
+    "tools/list, scope debug",
+)
+
+
+def test_every_fault_goal_and_bar_has_its_row() -> None:
+    numbered = [word for row in ROWS if re.fullmatch(r"[FG]\d+b?", word := row[0].split()[0])]
+    assert sorted(numbered) == sorted(FAULTS | GOALS)
+    for bar in BARS:
+        assert sum(row[0].startswith(bar) for row in ROWS) == 1, bar
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
 def test_what_holds_a_promise_is_there(row: list[str]) -> None:
-    """A test as `path::name`, a whole file, or `./dev bench NAME`; else the row says that it is pending."""
+    """A test as `path::name`, a whole file, `./dev bench NAME` or `./dev proof PART`; else it is pending."""
     assert len(row) == 3, row
     named = re.findall(r"`([^`]+)`", row[2])
     assert named or row[2].startswith("pending"), row
     for name in named:
         if name.startswith("./dev "):
-            _, command, part = (*name.split(), "")[:3]
-            assert command == "proof" or (ROOT / "bench" / f"{part}.py").exists(), name
+            _, command, part = name.split()
+            assert part in PARTS if command == "proof" else (ROOT / "bench" / f"{part}.py").exists(), name
             continue
         path, _, test = name.partition("::")
         assert (ROOT / path).exists(), name

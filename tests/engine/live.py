@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeVar
@@ -13,6 +14,9 @@ from hypothesis.strategies import SearchStrategy
 
 from muxpilot import Tmux
 from tests.conftest import LIMIT_S
+
+# `./dev proof quoting` tries many times as many.
+TIMES = int(os.environ.get("MUXPILOT_TIMES", "1"))
 
 Check = Callable[..., Coroutine[Any, Any, None]]
 Result = TypeVar("Result")
@@ -38,7 +42,7 @@ class Live:
 
     def for_every(self, check: Check, *strategies: SearchStrategy[Any], examples: int) -> None:
         # Not shrunk: the examples are short, and one that fails may have waited long.
-        @settings(max_examples=examples, deadline=None, phases=(Phase.reuse, Phase.generate))
+        @settings(max_examples=examples * TIMES, phases=(Phase.reuse, Phase.generate))
         @given(st.tuples(*strategies))
         def each(values: tuple[Any, ...]) -> None:
             self.run(check(*values))

@@ -71,10 +71,12 @@ async def test_append_adds_and_makes(tmux: Tmux) -> None:
         assert await tmux.buffers.get(name) == data + b"+;" + data
 
 
-async def test_no_append_is_lost_among_others(tmux: Tmux) -> None:
+async def test_no_append_is_lost_among_others(tmux: Tmux, socket: str, binary: str) -> None:
     await started(tmux)
     parts = [b"%d." % part if part % 2 else b"\0%d." % part + b"x" * 40_000 for part in range(20)]
-    await asyncio.gather(*(tmux.buffers.append("log", part) for part in parts))
+    async with Tmux(socket, binary=binary) as other:
+        both = (tmux, tmux, other)
+        await asyncio.gather(*(both[part % 3].buffers.append("log", text) for part, text in enumerate(parts)))
     whole = await tmux.buffers.get("log")
     assert len(whole) == sum(map(len, parts))
     assert all(part in whole for part in parts)
@@ -126,7 +128,7 @@ async def test_what_is_not_there_is_said(tmux: Tmux, tmp_path: Path) -> None:
             await work()
     assert await names(tmux) == ["nope2"]
     await tmux.buffers.delete("nope2")
-    with pytest.raises(NotFound, match="list-buffers"):
+    with pytest.raises(NotFound, match="There is no buffer"):
         await tmux.buffers.get()
     await tmux.buffers.discard("nope")  # says nothing
 

@@ -18,7 +18,7 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.tmux import Program
 from muxpilot.tmux.scratch import Scratch
-from tests.conftest import eventually, is_running
+from tests.conftest import eventually, is_running, within
 from tests.engine.helpers import person
 
 Raw = Callable[..., str]
@@ -32,7 +32,8 @@ async def main():
         print("connecting", flush=True)
         await tmux.sessions.list()
         print("connected", flush=True)
-        await asyncio.sleep(60)
+        while True:
+            {then}
 
 asyncio.run(main())
 """
@@ -54,9 +55,11 @@ def server(raw: Raw) -> int:
 
 
 @contextmanager
-def another_process(socket: str, binary: str, until: str) -> Iterator[subprocess.Popen[str]]:
-    """A program that uses the engine, once it has said how far it is."""
-    argv = [sys.executable, "-c", USER, socket, binary]
+def another_process(
+    socket: str, binary: str, until: str, *, then: str = "await asyncio.sleep(60)"
+) -> Iterator[subprocess.Popen[str]]:
+    """A program that uses the engine, once it has said how far it is; `then` it goes on and on."""
+    argv = [sys.executable, "-c", USER.format(then=then), socket, binary]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -104,7 +107,31 @@ async def test_a_process_killed_before_tmux_let_it_in_leaves_no_hub(
         os.kill(server, signal.SIGCONT)
     await eventually(lambda: only_theirs(raw), limit_s=2)
     assert isinstance(client, int)
-    os.kill(client, signal.SIGKILL)  # tmux keeps a client whose terminal has gone, and would not end itself
+    if sys.platform == "linux":
+        assert not is_running(client)
+    else:
+        os.kill(client, signal.SIGKILL)  # tmux would keep it, and not end itself
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+async def test_a_process_killed_amid_answers_leaves_no_client_and_tmux_goes_on(
+    raw: Raw, server: int, socket: str, binary: str
+) -> None:
+    """tmux 3.3a kept such a client for good, and crashed when it had news of panes for it."""
+    clients: list[int] = []
+    for _ in range(5):
+        with another_process(socket, binary, "connected", then="await tmux.panes.list()") as process:
+            clients += filter(None, [await its_client(process.pid)])
+            process.kill()
+            raw("new-window", "-d", "-t", "mine", "true")
+    assert len(clients) == 5
+
+    async def is_tidy() -> bool:
+        return not any(map(is_running, clients)) and await only_theirs(raw)
+
+    await eventually(is_tidy, limit_s=2)
+    raw("new-session", "-d", "-s", "later", "cat")
+    assert int(raw("display-message", "-p", "#{pid}")) == server
 
 
 async def its_client(pid: int) -> int | None:
@@ -229,3 +256,33 @@ async def test_many_who_come_and_go_at_once_do_tmux_no_harm(
         await asyncio.gather(*(live(socket, binary, busy=False) for _ in range(6)))
         assert is_running(server)
     await eventually(lambda: only_theirs(raw))
+
+
+async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux) -> None:
+    await tmux.sessions.create("mine")
+    [pane] = await tmux.panes.list()
+    for number in range(20):
+        paste = asyncio.create_task(tmux.input.paste(pane.id, "x" * 50_000))
+        await asyncio.sleep(number / 10_000)
+        paste.cancel()
+        with within(0.5):
+            await asyncio.wait([paste])
+    await eventually(lambda: _no_buffer(tmux))
+
+
+async def _no_buffer(tmux: Tmux) -> bool:
+    return not await tmux.buffers.list()
+
+
+async def test_a_pane_that_is_given_up_while_it_is_made_leaves_no_file(tmux: Tmux) -> None:
+    session = await tmux.sessions.create("mine")
+    for number in range(20):
+        making = asyncio.create_task(
+            tmux.windows.create(session.session_id, program=Program("yes | head -c 1000000"))
+        )
+        await asyncio.sleep(number / 5_000)
+        making.cancel()
+        await asyncio.wait([making])
+    assert [path for path in tmux.connection.scratch.path.rglob("*") if path.is_file()] == [
+        tmux.connection.scratch.path / "lock"
+    ]

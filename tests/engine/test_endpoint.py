@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Tmux
+from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput, MuxpilotError, NoServer, NoTmux, Unavailable, UnsafeSocket
 from muxpilot.tmux import socket_for_path
 from muxpilot.tmux.endpoint import Endpoint, default_socket, private_folder
 from muxpilot.tmux.failures import failure
+from muxpilot.tmux.loginshell import open_shell
 from tests.conftest import eventually, is_running
 
 Raw = Callable[..., str]
@@ -43,6 +44,17 @@ async def test_a_stale_socket_means_no_server_and_a_new_session_uses_it_again(
     with pytest.raises(NoServer, match="Create a session"):
         await tmux.sessions.list()
     assert (await tmux.sessions.create("dev")).created
+
+
+async def test_a_user_whose_shell_lets_nobody_in_has_panes_all_the_same(
+    tmux: Tmux, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As users of services and containers have it; a shell that can be used is left as it is."""
+    monkeypatch.setenv("SHELL", shutil.which("false") or "/bin/false")
+    made = await tmux.sessions.create(program=Program("echo i''n; exec cat"))
+    await eventually(lambda: asyncio.sleep(0, raw("capture-pane", "-p", "-t", made.pane_id) == "in"))
+    monkeypatch.setenv("SHELL", shutil.which("bash") or "/bin/bash")
+    assert open_shell() == {}
 
 
 async def test_a_file_that_is_no_socket_is_refused_and_kept(tmux: Tmux, socket: str) -> None:

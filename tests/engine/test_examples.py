@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 OUTCOMES = (
@@ -50,7 +51,7 @@ def test_the_page_shows_the_example_that_runs() -> None:
     assert [line for line in code.splitlines() if line.strip() not in written] == []
 
 
-def test_the_demonstration_ends_well_and_leaves_only_its_picture(
+def test_the_demonstration_ends_well_and_leaves_only_its_picture_and_film(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -60,4 +61,6 @@ def test_the_demonstration_ends_well_and_leaves_only_its_picture(
         assert outcome in told
     assert set(transcript(README.read_text())) <= set(transcript(told))
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")
-    assert list(folder.iterdir()) == [picture]
+    assert sorted(folder.iterdir()) == [picture.with_suffix(end) for end in (".cast", ".gif", ".png")]
+    with Image.open(picture.with_suffix(".gif")) as film:
+        assert getattr(film, "n_frames", 1) > 5

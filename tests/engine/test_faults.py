@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import socket as sockets
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.errors import ConnectionLost, MuxpilotError, NoServer, NotAnswering
 from muxpilot.tmux import Program
-from tests.conftest import end_server, eventually, is_running, server_pid
+from tests.conftest import end_server, eventually, is_running, server_pid, within
 
 Raw = Callable[..., str]
 Harm = Callable[[Raw, int], object]
@@ -46,13 +45,6 @@ def stopped(pid: int) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
-
-
-@contextmanager
-def within(limit_s: float) -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < limit_s
 
 
 def our_clients(raw: Raw) -> list[int]:
@@ -383,30 +375,18 @@ async def test_a_stopped_server_keeps_nobody_from_its_neighbour(
         end_server(binary, neighbour)
 
 
-async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux, server: int) -> None:
-    [pane] = await tmux.panes.list()
-    for number in range(20):
-        paste = asyncio.create_task(tmux.input.paste(pane.id, "x" * 50_000))
-        await asyncio.sleep(number / 10_000)
-        paste.cancel()
-        with within(0.5):
-            await asyncio.wait([paste])
-    await eventually(lambda: _no_buffer(tmux))
+async def test_who_waits_for_a_connection_that_is_closed_meanwhile_is_told_so(
+    tmux: Tmux, server: int
+) -> None:
+    """Not cancelled: whoever waits may be on the way out too, and would take that for its own end."""
+    with stopped(server):
+        before = children()
+        waiting = asyncio.create_task(tmux.sessions.list())
 
+        async def is_opening() -> bool:
+            return bool(children() - before)
 
-async def _no_buffer(tmux: Tmux) -> bool:
-    return not await tmux.buffers.list()
-
-
-async def test_a_pane_that_is_given_up_while_it_is_made_leaves_no_file(tmux: Tmux, server: int) -> None:
-    [session] = await tmux.sessions.list()
-    for number in range(20):
-        making = asyncio.create_task(
-            tmux.windows.create(session.id, program=Program("yes | head -c 1000000"))
-        )
-        await asyncio.sleep(number / 5_000)
-        making.cancel()
-        await asyncio.wait([making])
-    assert [path for path in tmux.connection.scratch.path.rglob("*") if path.is_file()] == [
-        tmux.connection.scratch.path / "lock"
-    ]
+        await eventually(is_opening)
+        await tmux.connection.close()
+        with pytest.raises(ConnectionLost, match="was closed"):
+            await waiting

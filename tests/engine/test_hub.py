@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
+from pathlib import Path
 
 import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import NoServer, NotFound
+from muxpilot.tmux import lifeline
 from tests.conftest import eventually, server_pid
 from tests.engine.helpers import Raw, person
 
@@ -31,6 +35,19 @@ async def test_a_bare_attach_takes_the_free_session(tmux: Tmux, raw: Raw, socket
     await tmux.sessions.list()
     async with person(binary, socket, "attach"):
         await eventually(lambda: _contains(raw, "mine 0"))
+
+
+async def test_a_bare_command_meets_the_session_that_it_met_without_us(tmux: Tmux, raw: Raw) -> None:
+    for name in ("first", "second", "third"):
+        raw("new-session", "-d", "-s", name)
+    before = raw("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
+    met = raw("display-message", "-p", "#{session_name}")
+    await tmux.sessions.list()
+    assert raw("display-message", "-p", "#{session_name}") == met == "third"
+    pane = raw("new-window", "-d", "-P", "-F", "#{pane_id}", "cat")
+    assert pane in [row.id for row in await tmux.panes.list()]
+    after = raw("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
+    assert [line for line in after if "hub" not in line] == before
 
 
 async def _contains(raw: Raw, line: str) -> bool:
@@ -124,3 +141,21 @@ async def test_the_hub_is_nobodys_to_use(tmux: Tmux, raw: Raw) -> None:
     for find, target in zip((tmux.targets.session, tmux.targets.window, tmux.targets.pane), hub, strict=True):
         with pytest.raises(NotFound, match=re.escape(target)):
             await find(target)
+
+
+async def test_the_hub_of_a_killed_client_has_gone_before_the_next_one_comes(
+    tmux: Tmux, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifeline, "_GOODBYE_S", 60)
+    raw("new-session", "-d", "-s", "mine")
+    await tmux.sessions.list()
+    [client] = raw("list-clients", "-F", "#{client_pid}").splitlines()
+    [_, hub] = raw("list-sessions", "-F", "#{session_name}").splitlines()
+    program = raw("display-message", "-p", "-t", f"={hub}:", "#{pane_pid}")
+    with Path(f"/proc/{program}/fd/3").open("wb"):  # as long as somebody may write, it goes on
+        os.kill(int(client), signal.SIGKILL)
+        calls = [asyncio.create_task(tmux.sessions.list()) for _ in range(3)]
+        await asyncio.wait(calls, timeout=0.5)
+        assert raw("list-sessions", "-F", "#{session_name}").splitlines() == ["mine", hub]
+    for call in calls:
+        assert [row.name for row in await call] == ["mine"]

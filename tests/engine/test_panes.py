@@ -9,7 +9,7 @@ import pytest
 
 from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput, NotFound, Refused
-from muxpilot.tmux import Pane, PaneId, WindowId
+from muxpilot.tmux import ListedPane, PaneId, WindowId
 from tests.conftest import eventually
 from tests.engine.helpers import Raw, printed, ran_nothing, stream_of, whole
 
@@ -214,7 +214,7 @@ async def test_a_respawn_in_a_pane_that_has_ended_needs_no_kill(tmux: Tmux) -> N
     await printed(stream_of(tmux, home.pane_id), b"AGAIN")
 
 
-async def all_dead(tmux: Tmux) -> list[Pane]:
+async def all_dead(tmux: Tmux) -> list[ListedPane]:
     """The panes after the first, once none of them lives."""
     rows = [*await tmux.panes.list()][1:]
     return rows if all(row.is_dead for row in rows) else []

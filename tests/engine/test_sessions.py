@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput, NoServer, NotFound
 from muxpilot.tmux import SessionId
+from tests.engine.helpers import SIZE, person, until
 
 Raw = Callable[..., str]
 
@@ -56,6 +59,41 @@ async def test_a_new_session_has_the_size_folder_environment_and_names_that_were
         break
 
 
+async def test_somebody_at_another_session_gives_a_new_one_no_other_size(
+    tmux: Tmux, raw: Raw, socket: str, binary: str
+) -> None:
+    def size(window: str) -> str:
+        return raw("display-message", "-p", "-t", window, "#{window_width}x#{window_height}")
+
+    program = Program("stty size; exec sleep 60")
+    async with person(binary, socket, "new-session", "-s", "theirs"):
+        made = await tmux.sessions.create("ours", width=180, height=40, program=program)
+        second = await tmux.windows.create(made.session_id, program=program)
+        assert size(made.window_id) == size(second.window_id) == "180x40"
+        await until(lambda: "40 180" in raw("capture-pane", "-p", "-t", made.pane_id))
+        await until(lambda: "40 180" in raw("capture-pane", "-p", "-t", second.pane_id))
+        [theirs] = [row for row in await tmux.windows.list() if row.session_name == "theirs"]
+        assert size(theirs.id) == f"{SIZE[1]}x{SIZE[0] - 1}"
+    async with person(binary, socket, "attach", "-t", "ours"):
+        await until(lambda: size(made.window_id) == f"{SIZE[1]}x{SIZE[0] - 1}")
+
+
+async def test_a_new_session_stays_where_those_that_nobody_is_attached_to_are_destroyed(
+    folder: Path, raw: Raw, socket: str, binary: str
+) -> None:
+    config = folder / "tmux.conf"
+    config.write_text("set-option -g destroy-unattached on")
+    async with Tmux(socket, binary=binary, config=str(config)) as tmux:
+        for name in ("first", "second", None):
+            await tmux.sessions.create(name, program=Program("exec cat"))
+        async with person(binary, socket, "attach", "-t", "second"):
+            pass
+    names = raw("list-sessions", "-F", "#{session_name}").split()
+    assert len(names) == 3
+    assert {"first", "second"} <= set(names)
+    assert raw("show-options", "-gv", "destroy-unattached") == "on"
+
+
 async def test_find_prefers_the_exact_name_and_takes_globs_and_parts(tmux: Tmux) -> None:
     develop = await tmux.sessions.create("develop")
     dev = await tmux.sessions.create("dev")
@@ -78,6 +116,27 @@ async def test_killing_the_last_session_ends_the_server_and_the_next_starts_anot
         await tmux.sessions.kill(made.session_id)
         with pytest.raises((NoServer, NotFound)):
             await tmux.sessions.get(made.session_id)
+
+
+async def test_no_session_comes_or_goes_while_a_control_client_arrives(tmux: Tmux, raw: Raw) -> None:
+    """tmux 3.3a would crash, with everything in it: two agents that began at once were enough."""
+    made = await tmux.sessions.create("dev")
+    endpoint = tmux.connection.endpoint
+    async with endpoint.turn():
+        for news in (
+            tmux.sessions.create("more"),
+            tmux.sessions.rename(made.session_id, "other"),
+            tmux.sessions.kill(made.session_id),
+            tmux.windows.kill(made.window_id),
+            tmux.panes.kill(made.pane_id),
+        ):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(news, 0.1)
+        assert "more" not in raw("list-sessions", "-F", "#{session_name}").split()
+    async with endpoint.turn(is_shared=True):
+        await asyncio.wait_for(tmux.sessions.create("more"), 10)
+    assert {row.name for row in await tmux.sessions.list()} == {"dev", "more"}
+    assert not Path(endpoint._turn_file()).exists(), "the last who shares a turn removes its file"
 
 
 async def test_a_prefix_never_kills(tmux: Tmux) -> None:

@@ -1,6 +1,6 @@
-"""The Containerfile, built and run with podman: two minutes, so only on request.
+"""The Containerfile, built and run where podman and buildah are: two minutes and more.
 
-MUXPILOT_TEST_CONTAINER=1 ./dev test tests/sandbox/test_container.py
+MUXPILOT_TEST_CONTAINER=no leaves it out.
 
 No image registry is asked: the base is a Debian tree that mmdebstrap makes. podman runs it as notes of this
 kind of machine want it: runc, explicit limits, no overlay file system.
@@ -8,18 +8,17 @@ kind of machine want it: runc, explicit limits, no overlay file system.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.test_sandbox import run
+from tests.sandbox.boxes import box, run
 from tests.server.wire import Wire
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +35,8 @@ _ENVIRONMENT = dict(os.environ)
 @pytest.fixture(scope="module")
 def storage() -> Iterator[list[str]]:
     """Flags for podman and buildah: everything in a folder that goes away again."""
-    if not _ENVIRONMENT.get("MUXPILOT_TEST_CONTAINER"):
-        pytest.skip("it takes two minutes: set MUXPILOT_TEST_CONTAINER=1")
+    if _ENVIRONMENT.get("MUXPILOT_TEST_CONTAINER") == "no":
+        pytest.skip("it takes two minutes, and MUXPILOT_TEST_CONTAINER says no")
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing or os.geteuid() != 0:
         pytest.skip(f"it needs root and {', '.join(missing or NEEDED)}")
@@ -70,27 +69,15 @@ def image(storage: list[str]) -> str:
     return IMAGE
 
 
-@asynccontextmanager
-async def contained(storage: list[str], image: str, workspace: Path) -> AsyncIterator[Wire]:
+def contained(storage: list[str], image: str, workspace: Path) -> AbstractAsyncContextManager[Wire]:
     """As the Containerfile says how to run it, and with the limits that this kind of machine needs."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
+    argv = (
         *("podman", *storage, "--cgroup-manager=cgroupfs", "--runtime", "runc", "run", "-i", "--rm"),
         *("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--network=none", "--read-only"),
         *("--tmpfs", "/tmp", "--cap-drop=all", "--security-opt=no-new-privileges"),
         *("-v", f"{workspace}:/workspace", image, "--scope", "debug", "--audit", "/workspace/audit.log"),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env=_ENVIRONMENT,
-        limit=1 << 24,
     )
-    wire = Wire(process)
-    try:
-        await wire.shake_hands()
-        yield wire
-    finally:
-        await wire.close()
+    return box(argv, workspace, _ENVIRONMENT, patience_s=LIMIT_S)
 
 
 async def test_the_image_serves_and_only_the_workspace_is_shared(

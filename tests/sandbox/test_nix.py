@@ -32,7 +32,7 @@ def instantiate(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def evaluated(folder: Path, expression: str) -> subprocess.CompletedProcess[str]:
-    names = f"let pkgs = import {STUB}; muxpilot = import {NIX} {{ inherit pkgs; }}; in with muxpilot; "
+    names = f"let nix = {NIX}; pkgs = import {STUB}; in with import nix {{ inherit pkgs; }}; "
     return instantiate(folder, "--eval", "--strict", "--json", "-E", names + expression)
 
 
@@ -42,7 +42,7 @@ def value(folder: Path, expression: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_profile_opts_in_to_the_server_and_gets_it_with_tmux(tmp_path: Path) -> None:
+def test_sandbox_debug_profile_has_the_server_and_tmux(tmp_path: Path) -> None:
     box = value(tmp_path, "mkSandbox { profile = profiles.base; mcp = { tmux-debug = { }; }; }")
     assert {"/nix/store/stub-muxpilot", "/nix/store/stub-tmux"} <= set(box["profile"]["packages"])
     server = {"command": "muxpilot", "args": ["--scope", "debug"], "env": {}}
@@ -51,6 +51,13 @@ def test_a_profile_opts_in_to_the_server_and_gets_it_with_tmux(tmp_path: Path) -
     assert "--unshare-all" in script
     assert "--share-net" not in script
     assert "/nix/store/stub-muxpilot/bin:/nix/store/stub-tmux/bin" in script
+
+
+def test_a_sandbox_without_a_workspace_does_not_take_the_folder_that_it_is_started_in(tmp_path: Path) -> None:
+    script = value(tmp_path, "(mkSandbox { profile = profiles.base; }).package.text")
+    for given in ([], [""], [str(tmp_path / "none")]):
+        done = subprocess.run(["bash", "-c", script, "sandbox", *given], capture_output=True, timeout=20)
+        assert done.returncode == 2
 
 
 def test_auditing_is_two_settings_of_the_server(tmp_path: Path) -> None:
@@ -63,7 +70,7 @@ def test_auditing_is_two_settings_of_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("profile", "tool"), [("rust", "cargo"), ("python", "python3"), ("base", "git")])
-def test_it_composes_with_every_profile_and_takes_nothing_away(
+def test_profile_composition_with_every_profile_takes_nothing_away(
     tmp_path: Path, profile: str, tool: str
 ) -> None:
     plain = value(tmp_path, f"(mkSandbox {{ profile = profiles.{profile}; }}).profile")
@@ -94,10 +101,37 @@ def test_an_unknown_server_and_an_unknown_setting_are_refused_by_name(tmp_path: 
     assert "adit" in done.stderr
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in NIX.glob("*.nix")))
-def test_every_file_parses(tmp_path: Path, name: str) -> None:
-    done = instantiate(tmp_path, "--parse", str(NIX / name))
-    assert done.returncode == 0, done.stderr
+def test_a_sandbox_is_a_development_shell_and_an_image_of_the_same(tmp_path: Path) -> None:
+    box = value(tmp_path, "mkSandbox { profile = profiles.rust; env.A = 1; mcp.tmux-debug = { }; }")
+    assert (box["type"], box["packages"]) == ("derivation", [box["package"]])
+    image = box["image"]
+    assert image["contents"] == box["profile"]["packages"]
+    assert image["config"]["WorkingDir"] == "/workspace"
+    assert {"A=1", f"MCP_CONFIG={box['config']}"} <= set(image["config"]["Env"])
+
+
+def test_the_flake_offers_the_package_the_module_and_a_shell_for_each_system(tmp_path: Path) -> None:
+    flake = f"(import {NIX}/flake.nix).outputs"
+    packages = "{ x86_64-linux = pkgs; aarch64-linux = pkgs; }"
+    stub = f"{{ self = {{ }}; nixpkgs = {{ inherit (pkgs) lib; legacyPackages = {packages}; }}; }}"
+    found = value(
+        tmp_path,
+        f"with {flake} {stub}; {{ inherit packages; shells = devShells; profiles = builtins.mapAttrs"
+        " (_: module: builtins.attrNames module.profiles) lib; }",
+    )
+    systems = {"x86_64-linux", "aarch64-linux"}
+    assert all(set(part) == systems for part in found.values())
+    for system in systems:
+        assert found["packages"][system] == dict.fromkeys(("muxpilot", "default"), "/nix/store/stub-muxpilot")
+        assert found["profiles"][system] == ["base", "python", "rust"]
+        server = found["shells"][system]["debug"]["mcpServers"]["tmux-debug"]
+        assert server["env"] == {"TMUX_DEBUG_AUDIT": "/workspace/.debug-audit.log"}
+
+
+def test_the_package_has_tmux_beside_it(tmp_path: Path) -> None:
+    package = value(tmp_path, 'removeAttrs (pkgs.callPackage (nix + "/package.nix") { }) [ "outPath" "src" ]')
+    assert package["makeWrapperArgs"] == ["--prefix PATH : /nix/store/stub-tmux/bin"]
+    assert package["meta"]["mainProgram"] == "muxpilot"
 
 
 def test_the_package_names_what_the_project_needs() -> None:

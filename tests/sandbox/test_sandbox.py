@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from muxpilot.cli.sandbox import _probe, inside
-from muxpilot.errors import BadInput, Unavailable
+from muxpilot.cli.sandbox import inside
+from muxpilot.errors import BadInput
 from tests.conftest import eventually
-from tests.server.wire import Wire, environment
+from tests.sandbox import no_unix_sockets
+from tests.sandbox.boxes import box, run
+from tests.server.wire import Wire, command, environment
 
 LIMIT_S = 20
 
@@ -55,27 +59,14 @@ def outside() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@asynccontextmanager
-async def boxed(
-    outside: Path, *args: str, python: tuple[str, ...] = (sys.executable,)
-) -> AsyncIterator[Wire]:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(*python, "-m", "muxpilot", "sandbox", "--workspace", str(outside / "work"), *args),
-        *(("--", "--scope", "debug") if "--" not in args else ()),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env={**environment(outside / "home"), "SECRET_TOKEN": "s3cr3t", **_found_by(python)},
-        cwd=outside,
-        limit=1 << 24,
-    )
-    wire = Wire(process)
-    try:
-        await wire.shake_hands()
-        yield wire
-    finally:
-        await wire.close()
+def boxed(
+    outside: Path, *args: str, python: tuple[str, ...] = (sys.executable,), workspace: str | None = None
+) -> AbstractAsyncContextManager[Wire]:
+    folder = str(outside / "work") if workspace is None else workspace
+    server = () if "--" in args else ("--", "--scope", "debug")
+    argv = [*python, "-m", "muxpilot", "sandbox", "--workspace", folder, *args, *server]
+    env = {**environment(outside / "home"), "SECRET_TOKEN": "s3cr3t", **_found_by(python)}
+    return box(argv, outside, env)
 
 
 def _found_by(python: tuple[str, ...]) -> dict[str, str]:
@@ -84,19 +75,9 @@ def _found_by(python: tuple[str, ...]) -> dict[str, str]:
     return {"PYTHONPATH": f"{source}:{sysconfig.get_path('purelib')}"} if len(python) > 1 else {}
 
 
-async def run(wire: Wire, command: str) -> str:
-    """What a command prints in a pane, to its end."""
-    answer = await wire.call("tmux_create_pane", command=f"{command}; echo E''ND")
-    pane = answer.partition("(id: ")[2].partition(")")[0]
-
-    async def look() -> str:
-        text = str(await wire.call("tmux_capture_pane", pane_id=pane, lines=1000))
-        return text if "END" in text else ""
-
-    return str(await eventually(look)).removesuffix("END").strip()
-
-
-async def test_tools_work_inside_and_the_workspace_is_written_outside(possible: None, outside: Path) -> None:
+async def test_mcp_in_sandbox_works_and_the_workspace_is_written_outside(
+    possible: None, outside: Path
+) -> None:
     async with boxed(outside, "--audit", "logs.jsonl") as wire:
         assert await run(wire, "pwd; echo made > here") == "/workspace"
         await wire.call("tmux_create_pane", command="sh")
@@ -113,28 +94,43 @@ async def test_tools_work_inside_and_the_workspace_is_written_outside(possible: 
     assert '"tool": "create_pane", "pane_id": "debug-1"' in log
 
 
-async def test_nothing_else_is_seen_written_or_reached(possible: None, outside: Path) -> None:
+async def test_filesystem_isolation_nothing_else_is_seen_written_or_reached(
+    possible: None, outside: Path
+) -> None:
     secret = outside / "home" / "secret"
     questions = {
         f"cat {secret} 2>&1": "No such file",
         "touch /usr/made 2>&1": "Read-only file system",
+        "touch /made /etc/made 2>&1 | grep -c Read-only": "2",
+        "touch ~/made /tmp/made /run/made && echo kept": "kept",
+        "getent hosts localhost": "localhost",
         "ls /tmp": None,
         "ls /sys /var /srv 2>&1": "No such file",
         "env": None,
         "tail -n +3 /proc/net/dev": "lo:",
-        "ls /proc | grep -c '^[0-9]'": None,
+        "cat /proc/[0-9]*/cmdline | tr '\\0' ' '": "muxpilot",
         "grep CapEff /proc/self/status": "0000000000000000",
         "cat /etc/shadow 2>&1": "No such file",
     }
     async with boxed(outside) as wire:
         answers = {command: await run(wire, command) for command in questions}
-    for command, words in questions.items():
-        assert words is None or words in answers[command], answers[command]
+    for question, words in questions.items():
+        assert words is None or words in answers[question], answers[question]
     assert outside.name not in answers["ls /tmp"]
     assert "s3cr3t" not in answers["env"]
     assert len(answers["tail -n +3 /proc/net/dev"].splitlines()) == 1
-    assert int(answers["ls /proc | grep -c '^[0-9]'"]) < 20
+    assert "pytest" not in answers["cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]
     assert secret.read_text() == "secret"
+
+
+async def test_a_workspace_may_have_an_odd_name_and_be_a_link(possible: None, outside: Path) -> None:
+    odd = outside / 'it\'s "odd" ü'
+    odd.mkdir()
+    (outside / "link").symlink_to(odd)
+    audit = str(outside / "link" / "audit.log")
+    async with boxed(outside, "--audit", audit, workspace="link/") as wire:
+        assert await run(wire, "pwd; touch here") == "/workspace"
+    assert sorted(path.name for path in odd.iterdir()) == ["audit.log", "here"]
 
 
 async def test_the_network_is_there_when_it_is_asked_for(possible: None, outside: Path) -> None:
@@ -147,50 +143,61 @@ async def test_an_ordinary_user_can_do_it_too(possible: None, outside: Path) -> 
     system = "/usr/bin/python3"
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can become somebody else, with setpriv")
-    probe = [*NOBODY, system, "-c", "import sys, muxpilot.server.serve; print(sys.version_info[:2])"]
-    done = subprocess.run(
-        probe,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-        env={**environment(outside / "home"), **_found_by((*NOBODY, system))},
-        cwd=outside,
-    )
+    (outside / "private").mkdir(mode=0o700)
+
+    def tried(*argv: str) -> subprocess.CompletedProcess[str]:
+        env = {**environment(outside / "home"), **_found_by((*NOBODY, system))}
+        whole = [*NOBODY, system, *argv]
+        return subprocess.run(
+            whole, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=env, cwd=outside
+        )
+
+    done = tried("-c", "import muxpilot.server.serve")
     if done.returncode:
         pytest.skip(f"nobody cannot run muxpilot with {system}: {done.stderr.splitlines()[-1]}")
     async with boxed(outside, python=(*NOBODY, system)) as wire:
         assert await run(wire, "id -u; touch mine") == "65534"
         assert await wire.leave() == 0
     assert (outside / "work" / "mine").stat().st_uid == 65534
+    done = tried("-m", "muxpilot", "sandbox", "--workspace", "private")
+    assert "The workspace 'private' cannot be read by you." in done.stderr
+
+
+def test_root_is_told_that_a_workspace_must_be_its_own(possible: None, outside: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    (outside / "work").chmod(0o700)
+    os.chown(outside / "work", 65534, 65534)
+    assert "run it as its owner" in refused("--workspace", str(outside / "work"))
 
 
 async def test_no_process_is_left_when_it_is_killed(possible: None, outside: Path) -> None:
     async with boxed(outside) as wire:
         await run(wire, "setsid sh -c 'trap \"\" HUP TERM; exec sleep 86413' & sleep 0")
-        wire.process.terminate()
-        await wire.ended()
+
+        async def is_there() -> bool:
+            return any(b"sleep\x0086413" in command for command in _commands())
 
         async def is_quiet() -> bool:
-            commands = (path.read_bytes() for path in _cmdlines())
-            return not any(b"sleep\x0086413" in command for command in commands)
+            return not await is_there()
+
+        await eventually(is_there)
+        wire.process.terminate()
+        await wire.ended()
 
         await eventually(is_quiet)
 
 
-def _cmdlines() -> Iterator[Path]:
+def _commands() -> Iterator[bytes]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            path.read_bytes()
-        except OSError:
-            continue
-        yield path
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            yield path.read_bytes()
 
 
-def refused(*args: str, **variables: str) -> str:
+def refused(*args: str, launcher: tuple[str, ...] = (), **variables: str) -> str:
     """The one line with which it is refused."""
     done = subprocess.run(
-        [sys.executable, "-m", "muxpilot", "sandbox", *args],
+        [*launcher, *command("sandbox", *args)],
         capture_output=True,
         text=True,
         check=False,
@@ -205,6 +212,7 @@ def refused(*args: str, **variables: str) -> str:
 
 def test_what_cannot_be_done_is_said_in_one_line(outside: Path) -> None:
     assert "is not a folder" in refused("--workspace", str(outside / "none"))
+    assert "The workspace '' is not a folder" in refused("--workspace", "")
     assert "holds your home folder" in refused("--workspace", os.environ["HOME"])
     assert "is not in the workspace" in refused("--workspace", str(outside), "--audit", "/etc/log")
     assert "Give it to the server" in refused("--workspace", str(outside), "--socket", "/tmp/x")
@@ -224,13 +232,23 @@ def test_a_missing_or_forbidden_bubblewrap_is_told_with_what_to_do(outside: Path
     assert "kernel.unprivileged_userns_clone=1" in told
 
 
-def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbidden(family: int) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr("muxpilot.cli.sandbox.socket.socket", forbidden)
-    with pytest.raises(Unavailable, match=r"forbids unix sockets.*network\.allowAllUnixSockets"):
-        _probe(["/bin/true"])
+@pytest.mark.skipif(
+    platform.machine() not in no_unix_sockets.SOCKET, reason="the filter is for other machines"
+)
+def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(outside: Path) -> None:
+    launcher = (sys.executable, no_unix_sockets.__file__)
+    wanted = r"sandbox around us forbids unix sockets.*network\.allowAllUnixSockets = true"
+    assert re.search(wanted, refused("--workspace", str(outside / "work"), launcher=launcher))
+    done = subprocess.run(
+        [*launcher, *command("--socket", str(outside / "s"), "call", "create-session")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+        env=environment(outside / "home"),
+    )
+    assert done.returncode == 1
+    assert re.search(wanted, done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -240,10 +258,15 @@ def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(monkeypatch: pyt
         ("/workspace/a/b.log", "/workspace/a/b.log"),
         ("/w/deep/x", "/workspace/deep/x"),
         ("a/../b", "/workspace/b"),
+        ("/workspace/w/x", "/workspace/w/x"),
     ],
 )
 def test_a_path_of_the_workspace_is_known_by_each_of_its_names(path: str, wanted: str) -> None:
     assert inside(path, Path("/w")) == wanted
+
+
+def test_a_workspace_below_a_folder_of_the_same_name_is_meant_as_it_is_outside() -> None:
+    assert inside("/workspace/mine/x", Path("/workspace/mine")) == "/workspace/x"
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/workspace/../etc", ".", "/w", "/wide/x"])

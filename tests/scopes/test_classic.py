@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
 from typing import Any
 
 import pytest
 
+from tests.conftest import eventually
 from tests.scopes.conftest import Speaker, speaking
 from tests.server.wire import TMUX, Place, environment
 
@@ -40,8 +42,8 @@ async def test_it_offers_fourteen_tools_with_their_arguments_and_defaults(classi
         assert schema.get("required", []) == required
         assert list(schema["properties"]) == [*required, *optional]
         for argument, default in optional.items():
-            # `false` is what a client takes for granted, and is not listed.
-            assert schema["properties"][argument].get("default", default or None) == (default or None)
+            found = schema["properties"][argument].get("default")
+            assert (found, type(found)) == (default, type(default))
 
 
 async def test_creating_answers_the_ids_of_what_was_made(classic: Speaker) -> None:
@@ -93,6 +95,17 @@ async def test_lists_are_lines_of_cells_with_tabs_between(place: Place) -> None:
         )
 
 
+async def test_a_window_of_two_sessions_is_listed_in_the_one_that_was_asked_for(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "work", "-x", "80", "-y", "24", "exec cat")
+    place.tmux("new-session", "-d", "-s", "pair", "-t", "work")
+    cells = "\t0\t%0\t0\t80x24\t1\tcat"
+    async with speaking(place, "classic") as classic:
+        assert await classic.until("cat", "tmux_list_panes") == f"pair{cells}\nwork{cells}"
+        for session in ("pair", "work"):
+            for target in (session, f"{session}:0", f"{session}:0.0"):
+                assert await classic.says("tmux_list_panes", target=target) == f"{session}{cells}"
+
+
 async def test_a_new_session_is_as_large_as_tmux_makes_it(classic: Speaker) -> None:
     await classic.says("tmux_create_session", name="work", command=program(classic.place, "bash"))
     row = "work\t0\t%0\t0\t80x24\t1\tbash"
@@ -141,6 +154,9 @@ async def test_names_change_focus_moves_and_things_end(classic: Speaker) -> None
 # A call of ours, and what a person would type: both are told the same.
 LOST: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("tmux_list_windows", {"session": "nope"}, ("list-windows", "-t", "nope")),
+    ("tmux_create_window", {"session": "nope"}, ("new-window", "-t", "nope")),
+    ("tmux_create_window", {"session": "$77"}, ("new-window", "-t", "$77")),
+    ("tmux_create_window", {"session": "nope:1"}, ("new-window", "-t", "nope:1")),
     ("tmux_list_panes", {"target": "nope"}, ("list-panes", "-t", "nope")),
     ("tmux_list_panes", {"target": "nope:1"}, ("list-panes", "-t", "nope:1")),
     ("tmux_list_panes", {"target": "work:7"}, ("list-panes", "-t", "work:7")),
@@ -176,6 +192,8 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("tmux_select_pane", {"target": "wo*"}, "Error: can't find pane: wo*"),
     ("tmux_select_pane", {"target": ""}, "Error: The argument 'target' must be a pane id"),
     ("tmux_kill", {"target": "{last}"}, "Error: can't find pane: {last}"),
+    ("tmux_kill", {"target": "a\nb"}, "Error: can't find pane: a b"),
+    ("tmux_kill", {"target": "x" * 100_000}, "Error: can't find pane: xxx"),
 )
 
 
@@ -193,8 +211,35 @@ async def test_failures_are_told_as_tmux_tells_them(classic: Speaker) -> None:
         assert done.returncode == 1
         assert await classic.fails(tool, **arguments) == f"Error: {done.stderr.strip()}", typed
     for tool, arguments, words in WRONG:
-        assert (await classic.fails(tool, **arguments)).startswith(words)
+        told = await classic.fails(tool, **arguments)
+        assert told.startswith(words)
+        assert len(told.splitlines()) == 1
+        assert len(told) < 300
     assert len((await classic.says("tmux_list_panes")).splitlines()) == 1
+
+
+async def test_a_server_without_a_session_has_nothing_to_list(place: Place) -> None:
+    place.tmux("set-option", "-s", "exit-empty", "off", ";", "new-session", "-d", "-s", "last")
+    place.tmux("kill-session", "-t", "last")
+    async with speaking(place, "classic") as classic:
+        for noun in ("sessions", "windows", "panes"):
+            assert await classic.says(f"tmux_list_{noun}") == f"No {noun} found."
+        assert await classic.fails("tmux_list_windows", session="work") == "Error: can't find session: work"
+        await classic.says("tmux_create_session", name="work")
+    place.tmux("kill-server")
+
+
+async def test_a_pane_whose_program_has_ended_takes_no_keys_and_names_no_tool_of_another_scope(
+    place: Place,
+) -> None:
+    place.tmux("new-session", "-d", "-s", "work", "exec cat")
+    place.tmux("set-option", "-p", "-t", "work", "remain-on-exit", "on")
+    async with speaking(place, "classic") as classic:
+        await classic.says("tmux_send_keys", target="work", keys="C-d")
+        dead = ("list-panes", "-t", "work", "-F", "#{pane_dead}")
+        await eventually(lambda: asyncio.sleep(0, place.tmux(*dead) == "1"))
+        told = await classic.fails("tmux_send_keys", target="work", keys="x")
+        assert told == "Error: target pane has exited"
 
 
 @pytest.mark.parametrize("kind", ["session", "pane"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from muxpilot.config import Settings
 from muxpilot.scopes.strokes import pressed
 from muxpilot.toolkit.spec import Scope
-from tests.conftest import eventually, is_running
+from tests.conftest import LIMIT_S, eventually, is_running
 from tests.contract.test_registry import on_the_wire, tokens
 from tests.scopes.conftest import Speaker, speaking
 from tests.server.wire import Place
@@ -84,7 +85,7 @@ def test_its_tools_are_cheap_to_list() -> None:
     assert tokens(text) < 1_500
 
 
-async def test_a_pane_is_a_window_of_a_session_of_its_own(debug: Speaker) -> None:
+async def test_create_pane_makes_a_window_of_a_session_of_its_own(debug: Speaker) -> None:
     assert await debug.says("tmux_list_panes") == "No active panes. Use tmux_create_pane to create one."
     first = await debug.says("tmux_create_pane", command="cat", name="server")
     assert first == "Created pane 'server' (id: debug-1) running: cat"
@@ -97,7 +98,7 @@ async def test_a_pane_is_a_window_of_a_session_of_its_own(debug: Speaker) -> Non
     assert windows == [f"{name} server 200x50 on", f"{name} debug-2 200x50 on"]
 
 
-async def test_text_is_typed_and_keys_are_pressed(debug: Speaker) -> None:
+async def test_send_keys_types_text_and_presses_keys(debug: Speaker) -> None:
     await debug.says("tmux_create_pane", command="pwd; exec sh")
     assert str(debug.place.home) in await debug.until("home", "tmux_capture_pane", pane_id="debug-1")
     assert await debug.says("tmux_send_keys", pane_id="debug-1", keys="echo he''llo; #-") == (
@@ -120,6 +121,10 @@ async def test_text_is_typed_and_keys_are_pressed(debug: Speaker) -> None:
         ("^C", ("C-c",)),
         ("C-x C-c", ("C-x", "C-c")),
         ("F5", ("F5",)),
+        ("^D", ("C-d",)),
+        ("C-c", ("C-c",)),
+        ("Escape", ("Escape",)),
+        ("Up Enter", ("Up", "Enter")),
         ("x", ()),
         ("end", ()),
         ("up", ()),
@@ -134,7 +139,7 @@ def test_what_is_a_key_and_what_is_text(keys: str, wanted: tuple[str, ...]) -> N
     assert pressed(keys) == wanted
 
 
-async def test_a_capture_has_the_lines_that_were_asked_for(debug: Speaker) -> None:
+async def test_capture_pane_has_the_lines_that_were_asked_for(debug: Speaker) -> None:
     await debug.says("tmux_create_pane", command="seq 1 200; cat")
     await debug.until("200", "tmux_capture_pane", pane_id="debug-1")
     for count in (1, 10, 50, 150):
@@ -144,7 +149,7 @@ async def test_a_capture_has_the_lines_that_were_asked_for(debug: Speaker) -> No
     assert len((await debug.says("tmux_capture_pane", pane_id="debug-1", lines=1000)).splitlines()) == 200
 
 
-async def test_an_exited_pane_is_listed_and_readable_to_its_last_line(debug: Speaker) -> None:
+async def test_exited_pane_is_listed_and_readable_to_its_last_line(debug: Speaker) -> None:
     """Its last line is there, tmux's own about its death is not."""
     await debug.says("tmux_create_pane", command="seq 1 300; echo done && exit 7", name="job")
     await eventually(lambda: has_exited(debug, "debug-1"))
@@ -162,7 +167,7 @@ async def test_an_exited_pane_is_listed_and_readable_to_its_last_line(debug: Spe
     assert "has exited" in await debug.fails("tmux_send_keys", pane_id="debug-1", keys="x")
 
 
-async def test_a_list_names_every_pane_with_its_state(debug: Speaker) -> None:
+async def test_list_panes_names_every_pane_with_its_state(debug: Speaker) -> None:
     for name in ("one", "two", "three"):
         await debug.says("tmux_create_pane", command="cat", name=name)
     rows = await listed(debug)
@@ -173,7 +178,7 @@ async def test_a_list_names_every_pane_with_its_state(debug: Speaker) -> None:
     ]
 
 
-async def test_a_killed_pane_is_gone_and_its_id_is_not_used_again(debug: Speaker) -> None:
+async def test_kill_pane_takes_it_away_and_its_id_is_not_used_again(debug: Speaker) -> None:
     await debug.says("tmux_create_pane", command="cat", name="keep")
     await debug.says("tmux_create_pane", command="cat", name="gone")
     assert await debug.says("tmux_kill_pane", pane_id="debug-2") == "Killed pane 'debug-2'"
@@ -186,6 +191,36 @@ async def test_a_killed_pane_is_gone_and_its_id_is_not_used_again(debug: Speaker
         await debug.says("tmux_kill_pane", pane_id=last)
     assert "(id: debug-4)" in await debug.says("tmux_create_pane", command="cat")
     assert [row["id"] for row in await listed(debug)] == ["debug-4"]
+
+
+async def test_create_pane_lists_what_it_made_even_if_the_caller_did_not_wait(debug: Speaker) -> None:
+    for _ in range(3):
+        left = await debug.wire.start_call("tmux_create_pane", command="cat", name="left")
+        await debug.wire.notify("notifications/cancelled", {"requestId": left.id})
+    await debug.says("tmux_create_pane", command="cat", name="here")
+    windows = debug.place.tmux("list-windows", "-t", f"=debug-{debug.wire.pid}", "-F", "#{window_name}")
+    assert [row["name"] for row in await listed(debug)] == windows.splitlines()
+
+
+async def test_a_last_pane_that_several_kill_at_once_is_killed_or_not_found(debug: Speaker) -> None:
+    """tmux ends with it, which is nothing that a client has to know."""
+    await debug.says("tmux_create_pane", command="cat")
+    asked = [await debug.wire.start_call("tmux_kill_pane", pane_id="debug-1") for _ in range(6)]
+    async with asyncio.timeout(LIMIT_S):
+        answers = [(await each)["result"]["content"][0]["text"] for each in asked]
+    wanted = ("Killed pane 'debug-1'", "Pane 'debug-1' not found. Use tmux_list_panes to see active panes.")
+    assert set(answers) <= set(wanted)
+    assert wanted[0] in answers
+
+
+async def test_a_pane_of_a_tmux_that_has_ended_is_not_one_of_the_next(debug: Speaker) -> None:
+    """The next tmux gives the same ids to other panes."""
+    await debug.says("tmux_create_pane", command="cat", name="before")
+    debug.place.tmux("kill-server")
+    await debug.says("tmux_create_pane", command="cat", name="after")
+    assert [row["name"] for row in await listed(debug)] == ["after"]
+    assert "not found" in await debug.fails("tmux_kill_pane", pane_id="debug-1")
+    assert [row["id"] for row in await listed(debug)] == ["debug-2"]
 
 
 # What ignores every signal that can be ignored, one of them out of the terminal's reach.
@@ -211,7 +246,7 @@ async def stubborn(debug: Speaker) -> list[int]:
     return found
 
 
-async def test_what_a_killed_pane_started_ends_whatever_it_ignores(debug: Speaker) -> None:
+async def test_kill_pane_ends_what_it_started_whatever_that_ignores(debug: Speaker) -> None:
     await debug.says("tmux_create_pane", command="cat", name="other")
     pids = await stubborn(debug)
     await debug.says("tmux_kill_pane", pane_id="debug-2")
@@ -233,14 +268,33 @@ MISTAKES: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_a_mistake_is_told_with_what_to_do(debug: Speaker) -> None:
+async def test_error_handling_tells_a_mistake_with_what_to_do(debug: Speaker) -> None:
     for tool, arguments, words in MISTAKES:
         text = await debug.fails(tool, **arguments)
         assert words in text
         assert "list-panes" not in text
+        assert ".." not in text
     assert await debug.fails("tmux_kill_pane", pane_id="debug-1") == (
         "Pane 'debug-1' not found. Use tmux_list_panes to see active panes."
     )
+
+
+async def test_calls_that_do_not_wait_for_each_other_are_served_in_order(debug: Speaker) -> None:
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("tmux_create_pane", {"command": "cat", "name": "first"}),
+        ("tmux_send_keys", {"pane_id": "debug-1", "keys": "x"}),
+        ("tmux_create_pane", {"command": "cat"}),
+        ("tmux_list_panes", {}),
+        ("tmux_kill_pane", {"pane_id": "debug-1"}),
+        ("tmux_list_panes", {}),
+        ("tmux_capture_pane", {"pane_id": "debug-1"}),
+    )
+    started = [await debug.wire.start_call(tool, **arguments) for tool, arguments in calls]
+    told = [(await pending)["result"]["content"][0]["text"] for pending in started]
+    assert told[1] == "Sent keys to pane 'debug-1'"
+    lists = [[row["id"] for row in json.loads(told[at])] for at in (3, 5)]
+    assert lists == [["debug-1", "debug-2"], ["debug-2"]]
+    assert "not found" in told[6]
 
 
 async def test_a_persons_panes_are_nobodys_business(debug: Speaker) -> None:
@@ -251,7 +305,7 @@ async def test_a_persons_panes_are_nobodys_business(debug: Speaker) -> None:
     assert "not found" in await debug.fails("tmux_kill_pane", pane_id=pane)
 
 
-async def test_the_audit_tells_every_call_by_its_name_and_pane(place: Place) -> None:
+async def test_audit_log_tells_every_call_by_its_name_and_pane(place: Place) -> None:
     log, kept = place.home / "deep" / "audit.log", place.home / "kept"
     log.parent.mkdir()
     async with speaking(place, "debug", "--audit", str(log), "--audit-full", str(kept)) as debug:

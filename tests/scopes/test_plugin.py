@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,10 @@ from muxpilot.scopes import dialect_of
 from muxpilot.servers import Servers
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
-from tests.server.node_programs import INSTALL_LIMIT_S, node_programs
+from tests.server.node_programs import INSTALL_LIMIT_S, claude_code, node_programs
 
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-_CLAUDE = shutil.which("claude")
 TEXTS = sorted([*ROOT.glob("skills/*/SKILL.md"), *ROOT.glob("agents/*.md")])
 
 
@@ -89,14 +90,36 @@ def test_the_registry_entry_keeps_the_registrys_rules() -> None:
     assert scopes["choices"] == [scope.value for scope in Scope]
 
 
+# The registry's own program carries the schemas that it has published.
+REGISTRY = "github.com/modelcontextprotocol/registry@v1.8.7"
+_ENVIRONMENT = dict(os.environ)  # read at import: fixtures give each test a HOME of its own
+
+
+def published(address: str) -> Any:
+    """A schema from where it was published, or else from the registry's source, which Go can fetch."""
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return json.load(answer)
+    except OSError as error:
+        reason = f"the schema cannot be fetched: {error}"
+    try:
+        argv = ["go", "mod", "download", "-json", REGISTRY]
+        done = subprocess.run(argv, capture_output=True, check=True, timeout=50, env=_ENVIRONMENT, cwd="/")
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"{reason}; {error}")
+    folder = Path(json.loads(done.stdout)["Dir"], "internal/validators/schemas")
+    schemas = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    return next(schema for schema in schemas if schema["$id"] == address)
+
+
 def test_the_registry_entry_keeps_its_published_schema() -> None:
     entry = read("server.json")
-    try:
-        with urllib.request.urlopen(entry["$schema"], timeout=10) as answer:
-            schema = json.load(answer)
-    except OSError as error:
-        pytest.skip(f"the schema cannot be fetched: {error}")
-    jsonschema.validate(entry, schema)
+    jsonschema.validate(entry, published(entry["$schema"]))
+
+
+def test_the_package_says_which_registry_entry_is_its_own() -> None:
+    """Without that line on PyPI the registry takes no entry for it."""
+    assert f"mcp-name: {read('server.json')['name']}" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.timeout(2 * INSTALL_LIMIT_S)
@@ -117,16 +140,52 @@ def test_the_bundle_is_valid_and_packs(tmp_path: Path) -> None:
     assert (tmp_path / "x.mcpb").stat().st_size > 500
 
 
-def test_the_plugin_is_valid_by_claudes_own_word(tmp_path: Path) -> None:
-    claude = _CLAUDE
-    if claude is None:
-        pytest.skip("claude is not installed")
-    done = subprocess.run(
-        [claude, "plugin", "validate", str(ROOT)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture
+def claude(tmp_path: Path) -> Callable[..., str]:
+    """Claude Code, for a person who has nothing but muxpilot; what it prints, if it was content."""
+    programs = claude_code()
+    if isinstance(programs, str):
+        pytest.skip(programs)
+    scripts = Path(sys.executable).parent
+    env = {"HOME": str(tmp_path), "PATH": f"{scripts}:{os.environ['PATH']}", "TMUX_TMPDIR": str(tmp_path)}
+
+    def run(*argv: str) -> str:
+        done = subprocess.run(
+            [programs / "node_modules/.bin/claude", *argv],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.timeout(2 * INSTALL_LIMIT_S)
+@pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])
+def test_the_plugin_is_valid_by_claudes_own_word(claude: Callable[..., str], manifest: str) -> None:
+    assert "passed" in claude("plugin", "validate", "--strict", str(ROOT / ".claude-plugin" / manifest))
+
+
+@pytest.mark.timeout(2 * INSTALL_LIMIT_S)
+def test_the_plugin_installs_and_its_server_answers_claude(
+    claude: Callable[..., str], tmp_path: Path
+) -> None:
+    """Its parts are found, and the tools of scope debug are not among what the main conversation has."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    shutil.copy(ROOT / ".mcp.json", repository)
+    for part in (".claude-plugin", "agents", "skills"):
+        shutil.copytree(ROOT / part, repository / part)
+    claude("plugin", "marketplace", "add", str(repository))
+    claude("plugin", "install", "muxpilot@muxpilot")
+    details = claude("plugin", "details", "muxpilot")
+    assert all(part in details for part in ("driving-tmux", "large-buffers", "tmux-debug"))
+    servers = claude("mcp", "list")
+    assert re.search(r"plugin:muxpilot:muxpilot: muxpilot --scope agentic - .*Connected", servers)
+    assert "--scope debug" not in servers

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from tests.server.policy_rig import Place, Policy, policies, standing
 from tests.server.rig import Made, Rig, serving
 
 _NUMBERS = itertools.count(1)
@@ -55,3 +57,15 @@ def pane(rig: Rig, name: str) -> Iterator[Shell]:
     yield make
     for session in ids:
         rig.raw("kill-session", "-t", session, check=False)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    """A tmux with sessions of a person and of others, for tests of what a policy lets through."""
+    with standing() as place:
+        yield place
+
+
+@pytest.fixture
+def under(place: Place, tmp_path: Path) -> Policy:
+    return policies(place, tmp_path)

@@ -19,6 +19,7 @@ from tests.server.wire import LIMIT_S, Place, command, environment
 
 BOTH = "application/json, text/event-stream"
 VERSION = "2025-11-25"
+TOKEN = "a-token-that-nobody-guesses"
 
 _IDS = itertools.count(1)
 
@@ -118,9 +119,9 @@ async def serving(
     )
     assert process.stderr is not None
     line = (await asyncio.wait_for(process.stderr.readline(), LIMIT_S)).decode()
-    found = re.fullmatch(r"muxpilot: serving MCP at http://([\d.]+):(\d+)/mcp\n", line)
+    found = re.fullmatch(r"muxpilot: serving MCP at http://(\S+):(\d+)/mcp\n", line)
     assert found, line
-    web = Web(f"http://127.0.0.1:{found[2]}/mcp", token)
+    web = Web(f"http://{found[1].replace('0.0.0.0', '127.0.0.1')}:{found[2]}/mcp", token)
     try:
         yield web, process
     finally:
@@ -129,3 +130,18 @@ async def serving(
             process.terminate()
         await asyncio.wait_for(process.wait(), LIMIT_S)
         process._transport.close()  # type: ignore[attr-defined]
+
+
+async def connected(web: Web) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    port = int(web.url.split(":")[2].partition("/")[0])
+    return await asyncio.open_connection("127.0.0.1", port)
+
+
+def head(web: Web, *headers: str) -> bytes:
+    rows = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json", *headers]
+    return "\r\n".join([*rows, f"authorization: Bearer {web.token}", "", ""]).encode()
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])

@@ -19,6 +19,7 @@ PACKAGES = {
     "@modelcontextprotocol/sdk": "1.32.2",
     "@anthropic-ai/mcpb": "2.1.2",
 }
+CLAUDE = {"@anthropic-ai/claude-code": "2.1.197"}
 
 
 def _cache_folder() -> Path:
@@ -32,16 +33,25 @@ CACHE = _cache_folder()
 _ENVIRONMENT = dict(os.environ)
 
 
-@cache
 def node_programs() -> Path | str:
     """The folder that holds `node_modules`, or the reason why there is none, to skip with."""
-    place = CACHE / "-".join(version.replace(".", "_") for version in PACKAGES.values())
+    return _installed(*PACKAGES.items())
+
+
+def claude_code() -> Path | str:
+    """The same for Claude Code, which is large: only who asks for it has it installed."""
+    return _installed(*CLAUDE.items())
+
+
+@cache
+def _installed(*packages: tuple[str, str]) -> Path | str:
+    place = CACHE / "-".join(version.replace(".", "_") for _, version in packages)
     try:
         CACHE.mkdir(parents=True, exist_ok=True)
         with (CACHE / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not place.exists():
-                _install(place)
+                _install(place, dict(packages))
         return place
     except subprocess.TimeoutExpired:
         return f"no Node clients: npm took longer than {INSTALL_LIMIT_S} s"
@@ -52,16 +62,17 @@ def node_programs() -> Path | str:
         return f"no Node clients: {failure}"
 
 
-def _install(place: Path) -> None:
+def _install(place: Path, packages: dict[str, str]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise FileNotFoundError("npm is not installed")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="installing-") as scratch:
         new = Path(scratch) / "new"
         new.mkdir()
-        (new / "package.json").write_text(json.dumps({"private": True, "dependencies": PACKAGES}))
+        (new / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
         _run(npm, "install", "--no-audit", "--no-fund", "--loglevel=error", cwd=new)
-        _run(str(new / "node_modules/.bin/node"), "--version", cwd=new)
+        program = "node" if "node" in packages else "claude"
+        _run(str(new / "node_modules/.bin" / program), "--version", cwd=new)
         new.rename(place)
 
 

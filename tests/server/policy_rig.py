@@ -51,7 +51,9 @@ def standing() -> Iterator[Place]:
     )
     place.panes["two"] = place.raw("split-window", "-d", *show, "-t", "dev:first")
     place.panes["three"] = place.raw("new-window", "-d", *show, "-t", "dev", "-n", "second")
-    place.panes["far"] = place.raw("new-session", "-d", *show, "-s", "other", "-x", "80", "-y", "24")
+    place.panes["far"] = place.raw(
+        "new-session", "-d", *show, "-s", "other", "-n", "only", "-x", "80", "-y", "24"
+    )
     yield place
     end_server(TMUX, place.socket)
     shutil.rmtree(folder, ignore_errors=True)

@@ -80,6 +80,24 @@ async def test_what_is_typed_where_a_password_is_asked_for_is_not_written(
     ]
 
 
+async def test_a_password_that_is_refused_is_not_written_either() -> None:
+    toml = "[security.command_filter]\nmode = 'allowlist'\npatterns = ['^ls']\n[audit]\npath = 'audit.log'\n"
+    async with serving("all", config=toml) as rig:
+        rig.raw("new-session", "-d", "-s", "asks", "stty -echo; printf 'What? '; read -r x")
+
+        async def is_hidden() -> bool:
+            return "What?" in (await rig.text("capture-pane", paneId="asks"))
+
+        await eventually(is_hidden)
+        await rig.fails("send-keys", paneId="asks", keys="hunter2", enter=True)
+        await rig.fails("send-keys", paneId="asks", keys="hunter2 Enter", literal=False)
+        lines = [line for line in lines_of(rig.folder / "audit.log") if line["tool"] == "send-keys"]
+    assert [(line["ok"], line["keys"], line["reason"]) for line in lines] == [
+        (False, "[secret]", "[secret]"),
+        (False, "[secret]", "[secret]"),
+    ]
+
+
 async def test_what_is_typed_elsewhere_is_written(app: App, folder: Path) -> None:
     pane = await prompted(app, "echo hello; cat", "hello")
     await app.dispatch.call("send-keys", {"paneId": pane, "keys": "plain", "enter": True})

@@ -259,15 +259,20 @@ def variants(argument: str, schema: dict[str, Any]) -> Iterator[Any]:
             yield {text: "x"}
 
 
+SHORT = {"timeout": 1, "timeoutMs": 200, "timeoutSeconds": 1}
+
+
 @pytest.mark.parametrize("name", NAMES)
 async def test_hostile_text_is_only_text(rig: Rig, pane: Shell, name: str) -> None:
     tried = await bench(rig, name, pane)
     server = rig.raw("display-message", "-p", "#{pid}")
+    # A session may bear such a text as its name by now: what waits there must not wait long.
+    good = tried.good | {key: limit for key, limit in SHORT.items() if key in tried.arguments}
     for argument, schema in tried.arguments.items():
         if argument == "socket" and name in ("create-session", "start-and-watch"):
             continue  # it would start a server there
         for value in variants(argument, schema):
-            result = await rig.ask(name, {**tried.good, argument: value})
+            result = await rig.ask(name, {**good, argument: value})
             words = str(result.content)
             assert "incident" not in words, f"{name} {argument}={value!r}: {words}"
     rig.raw("run-shell", "true")

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from muxpilot.resources import ResourceFailed
 from tests.conftest import eventually
-from tests.server.policy_rig import Place, Policy, Under, policies, standing
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
-    with standing() as place:
-        yield place
-
-
-@pytest.fixture
-def under(place: Place, tmp_path: Path) -> Policy:
-    return policies(place, tmp_path)
-
+from tests.server.policy_rig import Place, Policy, Under
 
 # Servers
 
@@ -223,6 +209,8 @@ async def test_a_closed_tool_is_not_listed_and_says_why_when_it_is_called(
         assert "kill-pane" not in it.app.dispatch.offered
         assert "list-panes" in it.app.dispatch.offered
         await it.denied("security.allow_kill", "kill-pane", paneId=place.panes["one"])
+        await it.denied("security.allow_kill", "kill-pane")
+        await it.denied("security.allow_kill", "kill-session", paneId=5)
         await it.denied("security.allow_kill", "respawn-pane", paneId=place.panes["one"], kill=True)
     async with under("", TMUX_MCP_TOOLS="deny:@raw-input") as it:
         assert "send-keys" not in it.app.dispatch.offered

@@ -8,7 +8,7 @@ import os
 import pty
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,8 @@ from mcp.shared.exceptions import MCPError
 from muxpilot.app import build
 from muxpilot.config import settings
 from tests.conftest import end_server, eventually
-from tests.server.policy_rig import TMUX, Place, Policy, Under, policies, standing
+from tests.server.policy_rig import TMUX, Place, Policy, Under
 from tests.server.rig import clean, serving
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
-    with standing() as place:
-        yield place
-
-
-@pytest.fixture
-def under(place: Place, tmp_path: Path) -> Policy:
-    return policies(place, tmp_path)
-
 
 # Our own pane, people, environment
 
@@ -61,6 +49,18 @@ async def test_the_server_never_ends_or_types_into_its_own_pane(
         await it.denied("own-pane protection", tool, **given)
         await it.call("capture-pane", paneId=own)
         await it.call("send-keys", paneId=place.panes["far"], keys=" ")
+    assert own in place.ids("pane_id")
+
+
+async def test_no_other_spelling_of_its_pane_gets_past_that(
+    under: Policy, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = place.panes["one"]
+    monkeypatch.setenv("TMUX", f"{place.socket},1,0")
+    monkeypatch.setenv("TMUX_PANE", own)
+    async with under("[security]\nenabled = false") as it:
+        refused = await it.app.dispatch.call("kill-pane", {"paneId": own.replace("%", "%0")})
+    assert refused.is_error, "tmux itself would take it for the same pane"
     assert own in place.ids("pane_id")
 
 
@@ -109,12 +109,29 @@ async def _waits_for_a_person(it: Under, place: Place, pane: str) -> None:
             return "yes" in place.raw("list-clients", "-F", ask)
 
         await eventually(typed)
-        sending = asyncio.create_task(it.call("send-keys", paneId=pane, keys=" "))
+        sending = [asyncio.create_task(it.call("send-keys", paneId=pane, keys=" ")) for _ in range(3)]
         await it.call("list-panes")
-        assert not sending.done()
+        assert not any(task.done() for task in sending)
         await it.call("send-keys", paneId=place.panes["one"], keys=" ")  # another pane is free
-        assert not sending.done()
-        await sending
+        assert not any(task.done() for task in sending)
+        await asyncio.gather(*sending)
+
+
+async def test_what_takes_long_to_judge_is_not_overtaken(under: Policy, place: Place) -> None:
+    pane = place.raw("new-session", "-dP", "-F", "#{pane_id}", "-s", "typed", "-x", "80", "-y", "24", "cat")
+    texts = [f"{number}-{'x' * 300 * (1 - number % 2)}\n" for number in range(8)]
+    async with under('[security.command_filter]\nmode = "denylist"\npatterns = ["^never$"]') as it:
+        await asyncio.gather(*(it.call("send-keys", paneId=pane, keys=text) for text in texts))
+    wanted = [text.strip() for text in texts for _ in ("its echo", "its copy")]
+
+    async def typed() -> bool:
+        lines = place.raw("capture-pane", "-pJ", "-S", "-", "-t", pane).split("\n")
+        return sorted(line.strip() for line in lines if line.strip()) == sorted(wanted)
+
+    await eventually(typed)
+    order = place.raw("capture-pane", "-pJ", "-S", "-", "-t", pane).split("\n")
+    firsts = list(dict.fromkeys(line.strip() for line in order if line.strip()))
+    assert firsts == [text.strip() for text in texts]
 
 
 async def test_secrets_of_our_environment_reach_no_pane(

@@ -27,7 +27,7 @@ from muxpilot.server.pipes import Reader, Writer
 from muxpilot.servers import Servers
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
-from tests.conftest import eventually
+from tests.conftest import eventually, patient, within
 from tests.server.wire import Place, Wire, environment, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -160,15 +160,13 @@ async def test_a_request_of_just_below_4_mb_is_served(wire: Wire) -> None:
 
 async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire) -> None:
     before = _peak_memory(wire.pid)
-    began = time.monotonic()
-    for _ in range(100):
-        await wire.write(b"x" * MEGABYTE)
-    await wire.write(b"\n")
-    answer = await wire.complaint()
-    seconds = time.monotonic() - began
+    with within(2):  # the sender's own time included
+        for _ in range(100):
+            await wire.write(b"x" * MEGABYTE)
+        await wire.write(b"\n")
+        answer = await wire.complaint()
     assert answer["error"]["code"] == -32600
     assert _peak_memory(wire.pid) - before < 50 * MEGABYTE
-    assert seconds < 2, "the sender's own time, on a busy machine, included"
     assert await wire.result("ping") == {}
 
 
@@ -186,10 +184,9 @@ async def test_notifications_are_never_answered(wire: Wire) -> None:
 
 
 async def test_200_calls_without_waiting_are_all_answered(wire: Wire, long_text: dict[str, Any]) -> None:
-    began = time.monotonic()
-    pending = [await wire.start_call("list-panes") for _ in range(200)]
-    answers = await asyncio.wait_for(asyncio.gather(*pending), 20)
-    assert time.monotonic() - began < 3
+    with within(3):
+        pending = [await wire.start_call("list-panes") for _ in range(200)]
+        answers = await asyncio.wait_for(asyncio.gather(*pending), 60)
     assert [len(answer["result"]["structuredContent"]["panes"]) > 0 for answer in answers] == [True] * 200
 
 
@@ -198,12 +195,11 @@ async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str)
         await wire.start_call("send-keys", paneId=typewriter, keys="x" * 20, delayMs=1000) for _ in range(50)
     ]
     await _shows(wire, typewriter, ":x+")
-    began = time.monotonic()
-    assert await wire.result("ping") == {}
-    assert len((await wire.call("list-sessions"))["sessions"]) > 0
-    other = await wire.call("create-session", command="exec cat")
-    await wire.call("send-keys", paneId=other["paneId"], keys="y")
-    assert time.monotonic() - began < 2
+    with within(2):
+        assert await wire.result("ping") == {}
+        assert len((await wire.call("list-sessions"))["sessions"]) > 0
+        other = await wire.call("create-session", command="exec cat")
+        await wire.call("send-keys", paneId=other["paneId"], keys="y")
     assert not any(call.done() for call in slow)
     for call in slow:
         await wire.notify("notifications/cancelled", {"requestId": call.id})
@@ -216,9 +212,8 @@ async def test_a_cancelled_call_stops_at_once_and_leaves_the_pane_free(wire: Wir
     call = await wire.start_call("send-keys", paneId=typewriter, keys="a" * 500, delayMs=20)
     await _shows(wire, typewriter, ":a{3,}")
     await wire.notify("notifications/cancelled", {"requestId": call.id, "reason": "enough"})
-    began = time.monotonic()
-    await wire.call("send-keys", paneId=typewriter, keys="Z")
-    assert time.monotonic() - began < 2
+    with within(2):
+        await wire.call("send-keys", paneId=typewriter, keys="Z")
     await _shows(wire, typewriter, ":a+Z")
     await wire.call("send-keys", paneId=typewriter, keys="Y", delayMs=100)
     assert re.fullmatch(":a{3,400}ZY", await _shows(wire, typewriter, ".*Y"))
@@ -251,7 +246,7 @@ async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
         await wire.call("create-session", name="stopped")
         with place.stopped():
             hanging = await wire.start_call("list-sessions")
-            assert statistics.median([await _seconds(wire) for _ in range(9)]) < 0.1
+            assert statistics.median([await _seconds(wire) for _ in range(9)]) < patient(0.1)
             assert not hanging.done()
         answer = await asyncio.wait_for(hanging, 20)
         assert "stopped" in answer["result"]["content"][0]["text"]
@@ -266,9 +261,8 @@ async def test_a_call_ends_within_its_deadline_while_tmux_is_stopped(place: Plac
         place.tmux("new-session", "-d", "-s", "deadline")
         assert not (await dispatch.call(tool.name, {})).is_error
         with place.stopped():
-            began = time.monotonic()
-            answer = await dispatch.call(tool.name, {})
-            assert 0.3 <= time.monotonic() - began < 0.8
+            with within(0.8):
+                answer = await dispatch.call(tool.name, {})
             assert answer.error == "not-answering"
             assert "did not finish within 0.3 s" in answer.text
         assert not (await dispatch.call(tool.name, {})).is_error

@@ -58,9 +58,15 @@ async def found(call: Call, query: str, **more: Any) -> list[tuple[int, int]]:
     return [(row["offsetBytes"], row["matchLen"]) for row in answer["matches"]]
 
 
-async def test_a_buffer_is_made_extended_renamed_and_deleted(rig: Rig, call: Call, fails: Fails) -> None:
+async def no_buffers(rig: Rig, call: Call) -> None:
     for row in (await call("list-buffers"))["buffers"]:
         rig.raw("delete-buffer", "-b", row["name"])
+
+
+async def test_a_buffer_is_made_extended_renamed_and_deleted(rig: Rig, call: Call, fails: Fails) -> None:
+    await no_buffers(rig, call)
+    assert await fails("show-buffer") == "There is no buffer. Use set-buffer to make one."
+    assert "cannot be empty" in await fails("append-buffer", name="one", content="")
     text = "línea; #(id) $HOME '\"\\ \t\x00\x1b[31m\n🎉"
     assert await rig.text("set-buffer", name="one", content=text) == "Buffer one set"
     assert await rig.text("append-buffer", name="one", content=text) == "Buffer one appended"
@@ -68,27 +74,35 @@ async def test_a_buffer_is_made_extended_renamed_and_deleted(rig: Rig, call: Cal
     assert await rig.text("show-buffer", name="one") == 2 * text
     assert await rig.text("show-buffer") == 2 * text  # the newest
     assert await rig.text("rename-buffer", **{"from": "one", "to": "two"}) == "Buffer one renamed to two"
-    [row] = [row for row in (await call("list-buffers"))["buffers"] if row["name"] == "two"]
+    [row] = (await call("list-buffers"))["buffers"]
     size = len(2 * text.encode())
-    assert (row["size"], row["sizeBytes"]) == (size, size)
+    assert (row["name"], row["size"], row["sizeBytes"], row["orderIndex"]) == ("two", size, size, 0)
     assert row["created"] > 1_600_000_000
     await rig.text("set-buffer", name="three", content="3")
     assert "'three' is already there" in await fails("rename-buffer", **{"from": "two", "to": "three"})
     assert await rig.text("delete-buffer", name="two") == "Buffer two deleted"
-    words = "Buffer 'two' not found. Use list-buffers"
-    gone: list[tuple[str, dict[str, Any]]] = [
-        ("show-buffer", {"name": "two"}),
-        ("delete-buffer", {"name": "two"}),
-        ("save-buffer", {"name": "two", "path": "x"}),
-        ("search-buffer", {"buffer": "two", "query": "x", "mode": "literal"}),
-        ("search-buffer", {"buffers": ["three", "two"], "query": "x", "mode": "literal"}),
-    ]
-    for name, given in gone:
-        assert words in await fails(name, **given)
     assert [row["name"] for row in (await call("list-buffers"))["buffers"]] == ["three"]
-    assert (await call("list-buffers"))["buffers"][0]["orderIndex"] == 0
-    await rig.text("delete-buffer", name="three")
-    assert (await call("list-buffers"))["buffers"] == []
+
+
+GONE: list[tuple[str, dict[str, Any]]] = [
+    ("show-buffer", {"name": "gone"}),
+    ("delete-buffer", {"name": "gone"}),
+    ("save-buffer", {"name": "gone", "path": "x"}),
+    ("search-buffer", {"buffer": "gone", "query": "x", "mode": "literal"}),
+    ("search-buffer", {"buffers": ["there", "gone"], "query": "x", "mode": "literal"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "given"), GONE)
+async def test_a_buffer_that_is_not_there_is_said_to_be_so(
+    rig: Rig, fails: Fails, tool: str, given: dict[str, Any]
+) -> None:
+    rig.raw("set-buffer", "-b", "there", "x")
+    assert "Buffer 'gone' not found. Use list-buffers" in await fails(tool, **given)
+
+
+async def test_a_search_where_no_buffer_is_has_every_field(rig: Rig, call: Call) -> None:
+    await no_buffers(rig, call)
     assert await call("search-buffer", query="x", mode="literal") == {
         "query": "x",
         "mode": "literal",
@@ -132,6 +146,10 @@ async def test_slices_join_to_the_whole_and_end_at_whole_characters(rig: Rig, bu
         (1, 2, "é"),
         (3, 3, "世"),
         (3, 2, ""),
+        (2, 1, ""),
+        (4, 2, ""),
+        (7, 3, ""),
+        (8, 3, "\n"),
         (len(text.encode()), 10, ""),
         (10**9, 10, ""),
         (0, 0, ""),
@@ -141,6 +159,8 @@ async def test_slices_join_to_the_whole_and_end_at_whole_characters(rig: Rig, bu
         assert "\ufffd" not in shown
     load(rig, buffer, b"a\xff\xfe\xe4\xb8")
     assert await rig.text("show-buffer", name=buffer) == "a\ufffd\ufffd\ufffd"
+    load(rig, buffer, b"a\x80\x81b")
+    assert await rig.text("show-buffer", name=buffer, offsetBytes=2) == "\ufffdb"
 
 
 async def test_files_keep_every_byte_and_stay_in_the_private_folder(
@@ -269,6 +289,8 @@ async def test_likeness_is_told(rig: Rig, call: Call, buffer: str) -> None:
     assert low < answer["avgSimilarity"] < 1
     assert (answer["fuzzySkippedLines"], answer["fuzzySkippedBytes"]) == (1, 5000)
     assert len((await call("search-buffer", **given, fuzzyMatch=True))["matches"]) == 2
+    fuzzy = await call("search-buffer", **(given | {"mode": "fuzzy"}))
+    assert (len(fuzzy["matches"]), fuzzy["mode"], fuzzy["similarityThreshold"]) == (2, "fuzzy", 0.8)
     exact = await call("search-buffer", **given, includeSimilarity=True)
     assert [row["similarity"] for row in exact["matches"]] == [1]
     assert (await call("search-buffer", **given, similarityThreshold=7))["similarityThreshold"] == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muxpilot.render.cells import screen
 from tests.server.conftest import Call, Fails, Shell
 from tests.server.rig import Made, Rig
 
@@ -67,6 +68,30 @@ async def test_colours_are_kept_when_asked_for(rig: Rig, pane: Shell) -> None:
     assert "\x1b[31mred" in await rig.text("capture-pane", paneId=made.pane, colors=True)
 
 
+async def test_colours_that_were_set_above_the_first_line_are_kept(rig: Rig, pane: Shell) -> None:
+    text = "\\033[1;4;31;44mone\\ntwo\\nthree\\033[0m\\033[38;5;9m\\nfour\\nEND"
+    made = await printed(rig, pane, f"printf '{text}'; exec sleep 60")
+    for lines in (1, 3, 4):
+        colored = await rig.text("capture-pane", paneId=made.pane, lines=lines, colors=True)
+        wanted = await rig.text("capture-pane", paneId=made.pane, start=5 - lines, colors=True)
+        assert screen(colored.split("\n"), 9, lines) == screen(wanted.split("\n"), 9, lines)
+
+
+async def test_blank_rows_at_the_end_are_dropped_from_any_capture(rig: Rig, pane: Shell) -> None:
+    made = await printed(rig, pane, "printf 'one\\n\\nEND\\n\\n'; exec sleep 60")
+    assert await rig.text("capture-pane", paneId=made.pane, start=0) == "one\n\nEND"
+    assert await rig.text("capture-pane", paneId=made.pane, start=0, end=1) == "one"
+
+
+async def test_joined_lines_are_whole_and_as_many_as_asked_for(rig: Rig, pane: Shell) -> None:
+    lines = "for i in $(seq 1 60); do printf '%s-%0390d\\n' $i 0; done; printf END; exec sleep 60"
+    made = await printed(rig, pane, lines, width=40)
+    wanted = [*(f"{number}-{0:0390d}" for number in range(1, 61)), "END"]
+    for many in (3, 200):
+        joined = await rig.text("capture-pane", paneId=made.pane, lines=many, join=True)
+        assert [line.rstrip() for line in joined.split("\n")] == wanted[-many:]
+
+
 async def test_wrapped_lines_are_joined_when_asked_for(rig: Rig, pane: Shell) -> None:
     made = await printed(rig, pane, "printf '%0100d END' 0; exec sleep 60", width=40)
     assert len((await rig.text("capture-pane", paneId=made.pane)).split("\n")) == 3
@@ -125,6 +150,26 @@ async def test_the_first_and_the_last_line_have_what_there_is_around_them(
     assert [(row["before"], row["after"]) for row in answer["matches"]] == [([], [])]
 
 
+async def test_a_match_is_found_where_the_screen_had_to_wrap_it(rig: Rig, call: Call, pane: Shell) -> None:
+    long = "printf 'one\\n%035dneedle%0100d\\nthree\\n' 0 0; exec sleep 60"
+    made = await printed(rig, pane, long, "three", width=40)
+    answer = await call("search-panes", query="needle", paneIds=[made.pane])
+    [match] = answer["matches"]
+    assert match["text"] == f"{0:035d}needle{0:0100d}"
+    assert (match["line"], match["before"], match["after"]) == (1, ["one"], ["three"])
+    [after] = (await call("search-panes", query="three", paneIds=[made.pane]))["matches"]
+    assert (after["line"], after["after"]) == (5, [])
+
+
+async def test_of_a_line_that_fills_screens_only_the_row_is_told(rig: Rig, call: Call, pane: Shell) -> None:
+    made = await printed(rig, pane, "printf '%09000dneedle%09000dEND' 0 0; exec sleep 60", width=100)
+    answer = await call("search-panes", query="needle", paneIds=[made.pane], contextLines=1)
+    [match] = answer["matches"]
+    assert (match["text"], len(match["before"][0])) == ("needle" + "0" * 94, 100)
+    line = match["line"]
+    assert await rig.text("capture-pane", paneId=made.pane, start=line, end=line) == match["text"]
+
+
 @pytest.mark.parametrize(
     ("query", "mode", "found"),
     [
@@ -162,6 +207,8 @@ async def test_a_session_or_everything_is_searched(rig: Rig, call: Call, pane: S
     assert [row["paneId"] for row in in_one["matches"]] == [one.pane]
     everywhere = await call("search-panes", query="where-am-i")
     assert {one.pane, two.pane} <= {row["paneId"] for row in everywhere["matches"]}
+    both = await call("search-panes", query="where-am-i", sessionId=one.name, paneIds=[one.pane, two.pane])
+    assert [row["paneId"] for row in both["matches"]] == [one.pane]
     twice = await call("search-panes", query="where-am-i", paneIds=[one.pane, one.pane])
     assert len(twice["matches"]) == 1
 

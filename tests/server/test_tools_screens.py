@@ -49,6 +49,18 @@ async def test_a_picture_shows_what_the_pane_shows(rig: Rig, pane: Shell) -> Non
     assert light.pixels[0][0] == (255, 255, 255)
 
 
+async def test_what_tmux_tells_of_lines_is_drawn(rig: Rig, pane: Shell) -> None:
+    """Underlines with a colour of their own, and overlines, as this tmux writes them."""
+    made = await pane(
+        r"printf '\033[4:3;58:2::255:0:7mn\033[0m\033[53mn\033[0m\nend'; exec sleep 60", width=40, height=10
+    )
+    await rig.shows(made.pane, "end")
+    shown = await image(rig, made.pane)
+    first = {line[x] for line in shown.pixels[MARGIN : MARGIN + 32] for x in range(MARGIN, MARGIN + 16)}
+    assert (255, 0, 7) in first
+    assert shown.cell(1, 0, 2)[0] == "########"
+
+
 async def test_svg_and_html_are_text(rig: Rig, pane: Shell) -> None:
     made = await pane(SHOW, width=40, height=10)
     await rig.shows(made.pane, "end")
@@ -129,6 +141,7 @@ async def test_a_recording_has_what_was_there_and_what_came(
     assert "before-it" in found[0].text
     printed = "".join(event.text for event in found[1:])
     assert "\x1b[32mgrün 世" in printed
+    assert "\x1b]133;" not in path.read_text().replace("\\u001b", "\x1b")  # our shell's own marks
     assert "before-it" not in printed
     assert "after-it" not in printed
     assert "is not being recorded" in await fails("record-pane", paneId=made.pane, action="stop")
@@ -147,6 +160,26 @@ async def test_a_recording_misses_nothing_of_a_long_output(rig: Rig, call: Call,
     printed = "".join(event.text for event in list(events(path))[1:])
     numbers = [int(line) for line in printed.split("\r\n") if line.isdigit()]
     assert numbers == list(range(1, 60001))
+
+
+async def test_a_recording_tells_a_new_size_before_what_is_printed_in_it(
+    rig: Rig, call: Call, pane: Shell
+) -> None:
+    made = await pane(width=80, height=24)
+    path = rig.folder / "sized.cast"
+    await call("record-pane", paneId=made.pane, action="start", path=str(path))
+    rig.raw("resize-window", "-t", made.window, "-x", "50", "-y", "12")
+
+    async def is_told() -> bool:
+        await rig.run(made.pane, "stty size")
+        return any(event.kind == "r" for event in events(path))
+
+    await eventually(is_told)
+    await call("record-pane", paneId=made.pane, action="stop")
+    found = list(events(path))
+    [at] = [number for number, event in enumerate(found) if event.kind == "r"]
+    assert found[at].text == "50x12"
+    assert "12 50" in "".join(event.text for event in found[at:])
 
 
 async def test_a_recording_goes_to_a_private_folder_if_no_path_is_given(

@@ -173,6 +173,7 @@ async def test_a_watch_that_ends_is_pushed_before_its_result(channel: Wire, plac
         "event": "idle:0.1",
         "detail": "No new output for 0.1s",
         "elapsedSecs": f"{answer['elapsed']:.2f}",
+        "exitCode": "",
         "isAlive": "true",
     }
     place.tmux("kill-pane", "-t", pane)

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,8 +107,9 @@ async def muxpilot(far: Far, settings: Settings) -> AsyncIterator[Far]:
         await app.close()
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Far]:
+@contextmanager
+def standing(*, address: str = "127.0.0.1", inside: Sequence[str] = ()) -> Iterator[Far]:
+    """A host with a home of its own, and a login shell that talks."""
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     for name in ("home", "keys"):
         (folder / name).mkdir()
@@ -122,11 +123,17 @@ def host() -> Iterator[Far]:
         "PS1": PROMPT,
     }
     try:
-        for server in sshd.serving(folder / "keys", variables):
+        with sshd.serving(folder / "keys", variables, address=address, inside=inside) as server:
             yield Far(server, folder)
     finally:
         end_server("tmux", str(folder / "s"))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Far]:
+    with standing() as far:
+        yield far
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -83,6 +83,15 @@ async def test_a_command_that_ended_while_the_host_was_gone_is_lost_with_the_rea
     assert (await far.run(pane, "echo again"))["output"] == "again\n"
 
 
+async def test_the_first_command_after_a_break_is_seen_to_its_end(far: Far) -> None:
+    pane = await far.pane()
+    await far.run(pane, "true")
+    far.sshd.break_connections()
+    await heard(far, pane, wanted=False)
+    ran = await far.run(pane, "echo first; sh -c 'exit 3'")
+    assert (ran["output"], ran["exitCode"], ran["outputTruncated"]) == ("first\n", 3, False), ran
+
+
 async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: Far) -> None:
     far.sshd.kill()
 

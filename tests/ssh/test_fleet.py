@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -71,6 +72,33 @@ async def test_a_time_limit_leaves_commands_running(fleet: Far) -> None:
     [row] = answer["results"]
     assert (row["status"], row["timedOut"], answer["completed"], answer["failed"]) == ("running", True, 0, 0)
     await fleet.call("cancel-command", commandId=row["commandId"])
+
+
+async def test_a_pane_that_is_named_twice_runs_it_twice_in_turn(fleet: Far) -> None:
+    here, _ = await panes(fleet)
+    await fleet.call("run-on", command="n=0", panes=[{"paneId": here}])
+    places = [{"paneId": here}, {"paneId": here, "socket": "default"}]
+    answer = await fleet.call("run-on", command="n=$((n + 1)); echo $n", panes=places)
+    assert sorted(row["output"] for row in answer["results"]) == ["1\n", "2\n"]
+    assert (answer["completed"], answer["failed"]) == (2, 0)
+
+
+async def test_no_more_run_at_a_time_than_asked(fleet: Far, tmp_path: Path) -> None:
+    made = [await fleet.call("create-session", name=f"bound{number}") for number in range(4)]
+    (tmp_path / "now").mkdir()
+    count = f"cd {tmp_path}/now; touch $$; sleep 0.3; ls | wc -l; rm $$"
+    places = [{"paneId": row["paneId"]} for row in made]
+    answer = await fleet.call("run-on", command=count, panes=places, maxParallel=2)
+    assert answer["completed"] == 4, answer
+    assert {int(row["output"]) for row in answer["results"]} <= {1, 2}
+
+
+async def test_a_server_that_nobody_named_is_told_with_its_pane(fleet: Far) -> None:
+    here, _ = await panes(fleet)
+    places = [{"paneId": here, "socket": "buidl"}, {"paneId": here}]
+    answer = await fleet.call("run-on", command="true", panes=places)
+    assert [row["status"] for row in answer["results"]] == ["lost", "completed"]
+    assert "'buidl'" in answer["results"][0]["reason"]
 
 
 async def test_no_panes_are_an_error(fleet: Far) -> None:

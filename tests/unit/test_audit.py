@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,24 @@ def test_values_are_secret_by_their_names_too() -> None:
     assert redacted({"env": {"API_KEY": "x", "DB_PASSWORD": "y", "A": "b"}}) == {
         "env": {"API_KEY": "[secret]", "DB_PASSWORD": "[secret]", "A": "b"}
     }
+
+
+def test_a_secret_is_known_where_its_bytes_are_spelt() -> None:
+    token = "ghp_" + "a" * 36
+    spelt = " ".join(f"{byte:02x}" for byte in f"echo {token}\r".encode())
+    assert redacted({"hex": spelt}) == {"hex": "[secret]"}
+    assert redacted({"hex": "1b 5b 41"}) == {"hex": "1b 5b 41"}
+    assert redacted({"hex": "no hex 1 100"}) == {"hex": "no hex 1 100"}
+
+
+def test_a_secret_that_is_given_as_a_name_is_none_of_the_log(tmp_path: Path) -> None:
+    token = "ghp_" + "a" * 36
+    audit = Audit(Keys(path=str(tmp_path / "log")))
+    audit.write(Record(token, {token: 1}))
+    audit.close()
+    [line] = written(tmp_path / "log")
+    assert token not in json.dumps(line)
+    assert line["tool"] == "[secret]"
 
 
 def test_a_long_text_is_cut_and_counted() -> None:
@@ -213,6 +232,33 @@ def test_a_log_that_fails_later_is_told_once_counted_and_stops_nothing(
     first, second = written(tmp_path / "log")
     assert first["lost"] == 3
     assert "lost" not in second
+
+
+def test_a_cut_line_that_another_wrote_below_leaves_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(str(tmp_path / "log"), max_bytes=1000, keep=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", _cut_while_another_writes(tmp_path / "log"))
+        with pytest.raises(OSError, match="No space left"):
+            log.write(b"ours\n")
+    log.write(b"next\n")
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"outheirs\n\nnext\n"
+
+
+def _cut_while_another_writes(path: Path) -> Callable[[int, bytes], int]:
+    """A disk that is full after two bytes, and has room again for somebody else."""
+    write, calls = os.write, iter((True, False))
+
+    def cut(file: int, data: bytes) -> int:
+        if next(calls):
+            return write(file, data[:2])
+        with path.open("ab") as theirs:
+            theirs.write(b"theirs\n")
+        raise OSError(28, "No space left on device")
+
+    return cut
 
 
 def _full(log: Log, line: bytes) -> None:

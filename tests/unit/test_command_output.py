@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muxpilot.shells.echo import echo_end
@@ -67,13 +67,11 @@ def test_rows_that_have_left_the_screen_are_settled_and_those_on_it_can_change()
         st.sampled_from([b"word ", b"\r\n", b"\r", b"\x1b[A", b"\x1b[K", b"\x1b[31m", b"x" * 30]), max_size=60
     )
 )
-@settings(deadline=None)
 def test_splitting_changes_nothing(pieces: list[bytes]) -> None:
     assert text(*pieces) == text(b"".join(pieces))
 
 
 @given(st.text(alphabet="a漢é\n", max_size=300), st.integers(0, 200))
-@settings(deadline=None)
 def test_an_excerpt_has_whole_characters_and_keeps_its_limit(words: str, limit: int) -> None:
     with rendered(words.replace("\n", "\r\n").encode()) as output:
         excerpt, is_cut = output.excerpt(limit)

@@ -31,6 +31,7 @@ allow_rename = false
 allow_move = false
 allow_capture = false
 allow_list = false
+allow_foreign = false
 allowed_sockets = ["/tmp/a.sock"]
 allowed_sessions = []
 allowed_panes = ["%1"]
@@ -136,6 +137,16 @@ def test_nothing_is_set_where_no_file_is_named(tmp_path: Path, monkeypatch: pyte
         ("[servers]\na = 1", 2, "servers.a must be a table"),
         ("[servers.default]\nsocket = 'x'", 1, "servers.default is no name for a server."),
         ("[ssh]\nremote = 5", 2, "ssh.remote must be a string."),
+        ("[ssh]\nremote = ''", 2, "ssh.remote is empty. Give it a value, or leave the key out."),
+        ("[audit]\npath = ''", 2, "audit.path is empty."),
+        ("[audit]\n\nfull = ''", 3, "audit.full is empty."),
+        ("[servers.a]\nsocket = ''", 2, "servers.a.socket is empty."),
+        (
+            "[security]\nallowed_buffer_paths = ['']",
+            2,
+            "security.allowed_buffer_paths holds an empty text. Leave that out.",
+        ),
+        ("[security.command_filter]\npatterns = ['ls', '']", 2, "patterns holds an empty text."),
     ],
 )
 def test_what_is_wrong_is_told_with_file_line_key_and_what_is_allowed(
@@ -145,6 +156,13 @@ def test_what_is_wrong_is_told_with_file_line_key_and_what_is_allowed(
         config(text)
     assert str(caught.value).startswith(f"{tmp_path}/config.toml:{line}: ")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("flag", ["audit", "audit_full"])
+def test_a_log_that_is_asked_for_without_a_path_is_refused(flag: str) -> None:
+    with pytest.raises(BadInput, match=f"^--{flag.replace('_', '-')} is empty"):
+        settings({}, **{flag: ""})  # type: ignore[arg-type]
+    assert settings({"TMUX_DEBUG_AUDIT": "", "TMUX_DEBUG_AUDIT_FULL": ""}).audit.path is None
 
 
 @pytest.mark.parametrize("text", ["[security", "a = ", "[a]\n[a]", "x = '''"])

@@ -86,3 +86,10 @@ def test_what_is_not_found_tells_its_noun_and_name() -> None:
 def test_a_server_is_gone_only_where_none_answered(words: str, kind: type[MuxpilotError]) -> None:
     gone = kind is ConnectionLost or (kind is NoServer and "current" not in words and "no sess" not in words)
     assert server_is_gone(words) == gone
+
+
+def test_a_failure_tells_a_long_argument_in_brief() -> None:
+    words = str(NotFound("pane", "x" * 100_000))
+    assert len(words) < 1_200
+    assert words.startswith("Pane 'xxx")
+    assert words.endswith("x' not found. Use list-panes to see the panes there are.")

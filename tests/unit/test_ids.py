@@ -18,7 +18,22 @@ def test_an_id_is_its_text(kind: type[SessionId | WindowId | PaneId]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "{}x", "1", "{}-1", "{}1\n", " {}1", "{}1;", "{}٣", "{}" + "1" * 11, "={}1", "{{last}}"],
+    [
+        "",
+        "{}",
+        "{}x",
+        "1",
+        "{}-1",
+        "{}1\n",
+        " {}1",
+        "{}1;",
+        "{}٣",
+        "{}01",
+        "{}00",
+        "{}" + "1" * 11,
+        "={}1",
+        "{{last}}",
+    ],
 )
 def test_what_is_no_id_is_refused(kind: type[SessionId | WindowId | PaneId], text: str) -> None:
     with pytest.raises(BadInput, match=f"A {kind.noun} id looks like"):

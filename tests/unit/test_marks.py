@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.shells.marks import Mark, Scanner
+from muxpilot.shells.marks import Mark, Scanner, Stripper
 
 NONCE = "0123456789abcdef" * 2
 OTHER = "f" * 32
@@ -66,3 +66,10 @@ def test_what_never_ends_is_let_through_in_the_end() -> None:
     assert scanned(b"a\x1b]133;D;1;") == (b"a\x1b]133;D;1;", [])
     long = b"\x1b]133;" + b"x" * 1000
     assert scanned(long, b"y") == (long + b"y", [])
+
+
+@pytest.mark.parametrize("size", [1, 7, len(STREAM)])
+def test_a_stripper_takes_out_marks_whosever_they_are_and_nothing_else(size: int) -> None:
+    stripper = Stripper()
+    pieces = (STREAM[at : at + size] for at in range(0, len(STREAM), size))
+    assert b"".join(map(stripper.strip, pieces)) == b"$ echo \x1b[1mhi\r\nh\x1b]133;A\x07i"

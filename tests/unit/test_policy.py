@@ -89,7 +89,7 @@ def test_a_key_closes_its_tools_and_no_others(key: str) -> None:
 
 def test_there_is_a_row_for_every_key_that_closes_tools() -> None:
     keys = {row.name for row in fields(Security) if row.name.startswith("allow_")}
-    assert keys == {*GATES, "allow_raw_mode"}
+    assert keys == {*GATES, "allow_raw_mode", "allow_foreign"}
 
 
 def test_without_capture_nothing_shows_what_a_pane_shows() -> None:
@@ -310,7 +310,7 @@ def test_what_was_typed_before_counts_for_the_next_call() -> None:
     texts, _ = entered(typed.line("/s", "%1"), ["x", Key("Enter")])
     assert [text.text for text in texts] == ["rm x"]
     assert typed.line("/s", "%2") == Line()
-    text, after = before_command(line, "true", enters=True)
+    text, after = before_command(line, "true", enters=True, is_raw=False)
     assert (text.text, after) == ("rm true", Line())
 
 
@@ -356,5 +356,5 @@ def test_everything_that_ends_at_a_shell_is_declared(tool: Any) -> None:
     marked = {row.name for row in tool.arguments if row.marks & {Mark.SHELL, Mark.LINES}}
     ends_at_shell = {row.name for row in tool.arguments} & {"command", "input"}
     assert marked == ends_at_shell
-    reaches_terminal = tool.group in ("interactive", "special-keys")
-    assert (tool.types is not None) is reaches_terminal
+    presses_keys = tool.group in ("interactive", "special-keys") or tool.name == "cancel-command"
+    assert (tool.types is not None) is presses_keys

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.cli.main import main
+from muxpilot.buffers.anywhere import Anywhere
 from muxpilot.errors import BadInput
 from muxpilot.record.cast import CastFile, Event, events, first_look
 
 
 def written(path: Path, *pieces: bytes) -> list[Event]:
-    file = CastFile(path, 80, 24)
+    file = CastFile(path, 80, 24, Anywhere().create)
     for piece in pieces:
         file.output(piece)
     file.close()
@@ -43,7 +43,7 @@ def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "new")
     for name, words in [("there", "already there"), ("link", "already there"), ("gone/x", "No such file")]:
         with pytest.raises(BadInput, match=words):
-            CastFile(tmp_path / name, 80, 24)
+            CastFile(tmp_path / name, 80, 24, Anywhere().create)
     assert (tmp_path / "there").read_text() == "mine"
 
 
@@ -72,29 +72,3 @@ def test_what_is_no_recording_is_said_with_its_line(tmp_path: Path, text: str, l
     path.write_text(text)
     with pytest.raises(BadInput, match=f"no asciicast v2 file: see its line {line}"):
         list(events(path))
-
-
-def test_a_replay_shows_what_was_printed_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.cast"
-    path.write_text(
-        f'{HEAD}\n[0, "o", "one "]\n[5, "m", "mark"]\n\n[9999, "r", "9x9"]\n[99999, "o", "two"]\n'
-    )
-    assert main(["replay", str(path), "--idle", "0"]) == 0
-    assert capsys.readouterr().out == "one two"
-    assert main(["replay", str(path), "--speed", "1e9"]) == 0
-    assert capsys.readouterr().out == "one two"
-
-
-@pytest.mark.parametrize("flags", [["--speed", "0"], ["--speed", "nan"], ["--idle", "-1"]])
-def test_a_replay_at_no_speed_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str]
-) -> None:
-    assert main(["replay", str(tmp_path / "gone.cast"), *flags]) == 2
-    assert "--speed must be above 0" in capsys.readouterr().err
-
-
-def test_a_replay_of_what_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", str(tmp_path / "gone.cast")]) == 2
-    assert "cannot be read: No such file" in capsys.readouterr().err

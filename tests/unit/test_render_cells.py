@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muxpilot.render.cells import Cell, Screen, Style, screen, styled
-from muxpilot.render.palette import DARK, LIGHT, colours, rgb
+from muxpilot.render.palette import DARK, LIGHT, THEMES, Rgb, Theme, colours, rgb
 
 STYLES: list[tuple[str, dict[str, Any]]] = [
     ("1", {"bold": True}),
@@ -31,8 +31,10 @@ STYLES: list[tuple[str, dict[str, Any]]] = [
     ("38;2;1;2;3", {"fg": (1, 2, 3)}),
     ("48:2::4:5:6", {"bg": (4, 5, 6)}),
     ("48:2:4:5:6", {"bg": (4, 5, 6)}),
-    ("58;2;1;2;3;1", {"bold": True}),
-    ("58:5:3", {}),
+    ("58;2;1;2;3;1", {"bold": True, "line": (1, 2, 3)}),
+    ("58:5:3", {"line": 3}),
+    ("58:5:3;59", {}),
+    ("5:3", {"overline": True}),
     ("1;38;5;9;4;48;2;7;8;9", {"bold": True, "fg": 9, "underline": 1, "bg": (7, 8, 9)}),
     ("1;0;3", {"italic": True}),
     ("1;2;22", {}),
@@ -60,6 +62,8 @@ LINES: list[tuple[str, list[tuple[str, int]]]] = [
     ("e\u0301x", [("e\u0301", 1), ("x", 1)]),
     ("👩\u200d💻x", [("👩\u200d💻", 2), ("x", 1)]),
     ("👍🏽x", [("👍🏽", 2), ("x", 1)]),
+    ("⚠\ufe0fx", [("⚠\ufe0f", 2), ("x", 1)]),
+    ("🇩🇪x", [("🇩🇪", 2), ("x", 1)]),
     ("\x0elqx\x0fl", [("┌", 1), ("─", 1), ("│", 1), ("l", 1)]),
     ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", [("l", 1), ("i", 1), ("n", 1), ("k", 1)]),
     ("a\x07\x00b", [("a", 1), ("b", 1)]),
@@ -71,6 +75,12 @@ def test_characters_take_the_columns_that_tmux_gives_them(line: str, wanted: lis
     [row] = screen([line], 12, 1).rows
     assert [(cell.text.rstrip("\x07\0"), cell.width) for cell in row if cell.text != " "] == wanted
     assert sum(cell.width for cell in row) == 12
+
+
+def test_an_older_tmux_has_emoji_part_by_part() -> None:
+    [row] = screen(["👍🏽⚠\ufe0f🇩🇪"], 12, 1, is_joined=False).rows
+    wanted = [("👍", 2), ("🏽", 2), ("⚠\ufe0f", 1), ("🇩", 1), ("🇪", 1)]
+    assert [(cell.text, cell.width) for cell in row if cell.text != " "] == wanted
 
 
 def test_colours_go_on_from_line_to_line_and_rows_are_filled() -> None:
@@ -85,11 +95,12 @@ def test_what_does_not_fit_is_cut() -> None:
 
 
 @given(
-    st.lists(st.text(alphabet="a世é\u0301\u200d\x1b[]0;:m\x0e\x9b🎉", max_size=30), max_size=4),
+    st.lists(st.text(alphabet="a世é\u0301\u200d\ufe0f\x1b[]0;:m\x0e\x9b🎉🇩🏽", max_size=30), max_size=4),
     st.integers(1, 9),
+    st.booleans(),
 )
-def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int) -> None:
-    shown = screen(lines, columns, 3)
+def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int, is_joined: bool) -> None:
+    shown = screen(lines, columns, 3, is_joined=is_joined)
     assert [sum(cell.width for cell in row) for row in shown.rows] == [columns] * 3
 
 
@@ -120,3 +131,19 @@ def test_reverse_the_cursor_dim_and_hidden_are_worked_out() -> None:
     dimmed, _ = colours(DARK, Style(dim=True))
     assert all(low < part < high for low, part, high in zip(DARK.bg, dimmed, DARK.fg, strict=True))
     assert Cell().style == Style()
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+@pytest.mark.parametrize("colour", range(16))
+def test_text_in_each_of_the_first_colours_can_be_read_on_the_theme_s_ground(
+    theme: Theme, colour: int
+) -> None:
+    light, dark = sorted((luminance(theme.ansi[colour]), luminance(theme.bg)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 2
+
+
+def luminance(colour: Rgb) -> float:
+    """As WCAG has it."""
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

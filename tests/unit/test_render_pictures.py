@@ -25,7 +25,7 @@ class Picture:
 
     width: int
     height: int
-    kind: int
+    bits: int
     pixels: list[list[Rgb]]
 
     @classmethod
@@ -40,18 +40,17 @@ class Picture:
             at += 12 + size
         assert list(chunks) in ([b"IHDR", b"PLTE", b"IDAT", b"IEND"], [b"IHDR", b"IDAT", b"IEND"])
         width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-        assert (depth, rest) == (8, [0, 0, 0])
-        each = 1 if colour == 3 else 3
-        lines, stride = zlib.decompress(chunks[b"IDAT"]), width * each + 1
+        assert rest == [0, 0, 0]
+        bits = depth if colour == 3 else 3 * depth
+        lines, stride = zlib.decompress(chunks[b"IDAT"]), width * bits // 8 + 1
         assert len(lines) == stride * height
         palette = chunks.get(b"PLTE", b"")
         pixels = []
         for y in range(height):
             assert lines[y * stride] == 0
-            line = lines[y * stride + 1 : (y + 1) * stride]
-            parts = [line[x * each : (x + 1) * each] for x in range(width)]
-            pixels.append([_rgb(palette[p[0] * 3 :][:3] if colour == 3 else p) for p in parts])
-        return cls(width, height, colour, pixels)
+            numbers = _numbers(lines[y * stride + 1 : (y + 1) * stride], bits)
+            pixels.append([_rgb(palette[n * 3 :][:3] if colour == 3 else n.to_bytes(3)) for n in numbers])
+        return cls(width, height, bits, pixels)
 
     def cell(self, column: int, row: int, scale: int) -> list[str]:
         """One cell as text: what is not of the ground's colour is marked."""
@@ -64,15 +63,23 @@ class Picture:
         ]
 
 
+def _numbers(line: bytes, bits: int) -> list[int]:
+    if bits < 8:
+        mask = (1 << bits) - 1
+        return [byte >> shift & mask for byte in line for shift in range(8 - bits, -1, -bits)]
+    size = bits // 8
+    return [int.from_bytes(line[at : at + size]) for at in range(0, len(line), size)]
+
+
 def _rgb(part: bytes) -> Rgb:
     red, green, blue = part
     return red, green, blue
 
 
 def picture(
-    lines: list[str], columns: int, rows: int, theme: Theme = DARK, **more: tuple[int, int]
+    lines: list[str], columns: int, rows: int, theme: Theme = DARK, cursor: tuple[int, int] | None = None
 ) -> Picture:
-    return Picture.of(png(screen(lines, columns, rows, **more), theme))
+    return Picture.of(png(screen(lines, columns, rows, cursor), theme))
 
 
 def test_a_letter_is_drawn_where_it_stands_at_twice_the_size_if_that_fits() -> None:
@@ -100,6 +107,36 @@ def test_lines_meet_from_cell_to_cell() -> None:
     assert picture(["█"], 1, 1).cell(0, 0, 2) == ["#" * 8] * 16
 
 
+SHAPES = "│─┼╬█▌▒⣿\ue0b0\U0001fb00"
+
+
+@pytest.mark.parametrize("char", SHAPES)
+def test_shapes_have_no_bold_or_italic_that_would_part_them(char: str) -> None:
+    assert bitmap(Cell(char, style=Style(bold=True, italic=True))) == bitmap(Cell(char))
+    assert bitmap(Cell(char)) != bitmap(Cell("\uf8ff"))  # no box
+
+
+def test_the_signs_of_prompts_fill_their_cells_and_face_both_ways() -> None:
+    point, line, back = (bitmap(Cell(char)) for char in "\ue0b0\ue0b1\ue0b2")
+    assert (point[0], point[7], point[8], point[15]) == (0x80, 0xFF, 0xFF, 0x80)
+    assert (line[0], line[7]) == (0x80, 0x01)
+    assert [int(f"{row:08b}"[::-1], 2) for row in back] == list(point)
+    kinds = {bitmap(Cell(chr(number))) for number in range(0xE0B0, 0xE0C0)}
+    assert len(kinds) == 14  # two slopes are the edges of two signs each
+
+
+def test_an_underline_may_have_a_colour_of_its_own() -> None:
+    shown = picture(["\x1b[4:3m\x1b[58;2;1;2;3mn\x1b[59mn\x1b[0m"], 2, 1)
+    first, second = ({line[x] for line in shown.pixels for x in range(at, at + 16)} for at in (8, 24))
+    assert (first, second) == ({DARK.bg, DARK.fg, (1, 2, 3)}, {DARK.bg, DARK.fg})
+    page = html(screen(["\x1b[4:3;58:5:196mn\x1b[0m"], 2, 1), DARK, "t")
+    assert "text-decoration:underline wavy #ff0000" in page
+
+
+def test_the_overline_is_read_as_tmux_writes_it() -> None:
+    assert picture(["\x1b[5:3mn\x1b[0m"], 1, 1).cell(0, 0, 2)[0] == "########"
+
+
 STYLES = {
     "bold": "\x1b[1m",
     "italic": "\x1b[3m",
@@ -122,11 +159,11 @@ def test_every_style_can_be_seen_and_told_from_the_others() -> None:
 
 def test_colours_are_exact_and_many_need_no_palette() -> None:
     few = picture(["\x1b[38;2;1;2;3;48;2;250;128;7m█ "], 2, 1)
-    assert few.kind == 3
+    assert few.bits == 2
     assert few.pixels[MARGIN][MARGIN] == (1, 2, 3)
     assert few.pixels[MARGIN][MARGIN + 16] == (250, 128, 7)
     many = picture(["".join(f"\x1b[48;2;{at % 200};{at // 200};9m " for at in range(400))], 400, 1)
-    assert many.kind == 2
+    assert many.bits == 24
     assert many.pixels[MARGIN][MARGIN + 399 * 8] == (199, 1, 9)
 
 
@@ -180,12 +217,12 @@ def test_an_svg_is_whole_xml_with_the_text_in_it_and_nothing_that_runs() -> None
     shown = svg(screen([*NASTY, "┌─┐ \x1b[1;3;4;31mred\x1b[0m"], 60, 5, (0, 0)), DARK)
     root = ET.fromstring(shown)
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
-    assert names == {"svg", "rect", "text", "path"}
+    assert names == {"svg", "style", "rect", "text", "path"}
     words = "".join(element.text or "" for element in root.iter())
     assert "script>alert(1)</script>" in words
     assert "世" in words
     [red] = [element for element in root.iter() if element.text == "red"]
-    assert red.attrib["font-weight"] == "bold"
+    assert red.attrib["style"] == "font-weight:bold;font-style:italic;text-decoration:underline solid"
     assert red.attrib["textLength"] == "24"
 
 
@@ -202,3 +239,8 @@ def test_a_page_runs_nothing_and_loads_nothing() -> None:
 def test_an_empty_screen_is_a_picture_too() -> None:
     empty = Screen([[Cell(" ", 1, Style())]], 1)
     assert Picture.of(png(empty, DARK)).width == 32
+
+
+def test_a_flag_in_one_cell_shows_both_of_its_letters() -> None:
+    letters = zip(bitmap(Cell("🇩")), bitmap(Cell("🇪")), strict=True)
+    assert bitmap(Cell("🇩🇪", 2)) == tuple(first << 8 | second for first, second in letters)

@@ -106,6 +106,8 @@ def test_a_link_that_leads_out_is_refused(inside: Path, path: str) -> None:
         read(Folders([str(inside)]), path)
     with pytest.raises(BadInput):
         Folders([str(inside)]).write(path, io.BytesIO(b"x"))
+    with pytest.raises(BadInput):
+        Folders([str(inside)]).create(path)
     assert outside(inside) == [("secret", b"secret")]
 
 
@@ -138,6 +140,24 @@ def test_who_swaps_a_link_in_after_the_check_is_refused(
     monkeypatch.setattr(module, "_walked", late)
     with pytest.raises(BadInput, match="not accessible"):
         read(Folders([str(inside)]), "deep/file")
+    assert outside(inside) == [("secret", b"secret")]
+
+
+@pytest.mark.parametrize("swapped", ["deep", "deep/new"])
+def test_a_new_file_is_not_made_through_a_link_that_was_swapped_in(
+    inside: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = module._walked
+
+    def late(root: str, names: list[str]) -> int:
+        if swapped == "deep":
+            os.rename(inside / "deep", inside / "was-deep")
+        (inside / swapped).symlink_to(inside.parent / "out" / ("" if swapped == "deep" else "made"))
+        return honest(root, names)
+
+    monkeypatch.setattr(module, "_walked", late)
+    with pytest.raises(BadInput, match=r"not accessible|already there"):
+        Folders([str(inside)]).create("deep/new")
     assert outside(inside) == [("secret", b"secret")]
 
 

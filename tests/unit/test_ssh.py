@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muxpilot.config import settings
 from muxpilot.errors import BadInput, NoServer, NoTmux, Unreachable
 from muxpilot.servers import Named, Servers
 from muxpilot.tmux.ssh import _MARK, FarEndpoint, Route, identity
@@ -25,6 +26,9 @@ from muxpilot.tmux.ssh import _MARK, FarEndpoint, Route, identity
         ("-o 'ProxyCommand=nc %h %p' build", ("-o", "ProxyCommand=nc %h %p"), "build"),
         ("-J a,b ssh://me@build:22", ("-J", "a,b"), "ssh://me@build:22"),
         ("[::1]", (), "[::1]"),
+        ("-6 me@::1", ("-6",), "me@::1"),
+        ("fe80::1%eth0", (), "fe80::1%eth0"),
+        ("-T me@corp.example@build", ("-T",), "me@corp.example@build"),
     ],
 )
 def test_options_and_a_destination_are_taken(text: str, options: tuple[str, ...], destination: str) -> None:
@@ -58,9 +62,39 @@ def test_what_could_be_something_else_is_refused(text: str, words: str) -> None:
         Route.parse(text)
 
 
-def test_a_bad_route_is_told_at_the_start_with_its_key() -> None:
-    with pytest.raises(BadInput, match=r"servers\.b\.ssh: .*unbalanced"):
-        Servers("/tmp/mx-none/s", named={"b": Named(ssh="x 'y")})
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Named(ssh="x 'y"), r"f:1: servers\.b\.ssh: .*unbalanced"),
+        (Named(ssh=""), r"f:1: servers\.b\.ssh: .*no ssh destination"),
+        (Named(ssh="x", socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
+        (Named(ssh="x", socket="a\nb"), r"f:1: servers\.b\.socket: .*not a socket path"),
+        (Named(socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
+    ],
+    ids=str,
+)
+def test_a_bad_server_is_told_at_the_start_with_its_key(entry: Named, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        Servers("/tmp/mx-none/s", named={"b": entry}, where=lambda key: f"f:1: {key}")
+
+
+def test_a_bad_default_is_told_at_the_start() -> None:
+    with pytest.raises(BadInput, match=r"^The ssh destination .* unbalanced"):
+        Servers(ssh="x 'y")
+    with pytest.raises(BadInput, match="no ssh destination"):
+        Servers(ssh="")
+    with pytest.raises(BadInput, match="--ssh is empty"):
+        settings({}, ssh="")
+    assert settings({"TMUX_MCP_SSH": ""}).ssh is None
+
+
+def test_a_name_is_a_server_and_another_word_is_none() -> None:
+    servers = Servers("/tmp/mx-none/s", named={"b": Named("/tmp/mx-none/b")})
+    assert servers.get("b") is servers.get("/tmp/mx-none/b")
+    assert servers.get("default") is servers.default
+    for word in ("c", "B", "b ", "..", "mx-none"):
+        with pytest.raises(BadInput, match="no server has that name"):
+            servers.get(word)
 
 
 def test_two_ways_to_one_host_are_two_servers() -> None:
@@ -80,7 +114,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> FarEndpoint:
 def arguments(far: FarEndpoint, shell: str, *command: str) -> list[str]:
     """What arrives on the other side, where this is the login shell."""
     line = far.preamble("-N", commands=(command,))
-    assert line.count(b"\n") == 1
+    assert line.count(b"\n") == 2
     done = subprocess.run(
         [shell, "-c", far.route.argv()[-1]],
         input=line,
@@ -128,6 +162,7 @@ MARK = _MARK.decode()
     ("words", "error", "told"),
     [
         ("ssh: connect to host b port 22: No route to host", Unreachable, "b cannot be reached"),
+        ("ssh: no host j\nclosed by UNKNOWN", Unreachable, "ssh: no host j; closed by UNKNOWN"),
         ("me@b: Permission denied (publickey,password).", Unreachable, "without a question"),
         ("Host key verification failed.", Unreachable, "is not known"),
         ("", Unreachable, "without a word"),
@@ -135,7 +170,7 @@ MARK = _MARK.decode()
         (f"{MARK}\n/bin/sh: 1: exec: tmux: not found", NoTmux, "no tmux on b"),
         (f"{MARK}\n/bin/sh: line 1: exec: tmux: not found", NoTmux, "no tmux on b"),
     ],
-    ids=str.split("no-route denied unknown-host nothing no-server no-tmux no-tmux-in-bash"),
+    ids=str.split("no-route jump denied unknown-host nothing no-server no-tmux no-tmux-in-bash"),
 )
 def test_what_is_said_on_the_way_out_becomes_an_error(words: str, error: type[Exception], told: str) -> None:
     found = FarEndpoint.to("b").failure(words)

@@ -11,6 +11,7 @@ import pytest
 
 from muxpilot.patterns import compiled
 from muxpilot.policy.commands import CommandRule
+from tests.unit.shell_programs import harmless
 
 DENY_RM = CommandRule(is_allowlist=False, patterns=(compiled(r"^rm\b", "patterns"),))
 ALLOW_FEW = CommandRule(is_allowlist=True, patterns=(compiled(r"^(echo|true|:|cat)\b", "patterns"),))
@@ -130,14 +131,7 @@ def passing(seed: int) -> list[str]:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """A PATH with an rm that only tells that it ran."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "rm").write_text('#!/bin/sh\necho "$NUMBER" >> "$TOLD"\n')
-    (folder / "rm").chmod(0o755)
-    for name in ("sh", "env", "cat", "nohup", "true"):
-        (folder / name).symlink_to(shutil.which(name) or f"/bin/{name}")
-    return folder
+    return harmless(tmp_path / "bin", '"$NUMBER"', ("sh", "env", "cat", "nohup", "true"))
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

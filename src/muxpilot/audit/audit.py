@@ -11,9 +11,10 @@ from typing import Any
 from muxpilot.audit.files import Captures, Log, opened
 from muxpilot.audit.redact import SECRET, asks_for_secret, hides_typing, hides_typing_there, redacted
 from muxpilot.config import Audit as AuditSettings
-from muxpilot.dispatch import Record
+from muxpilot.dispatch import Record, Request
 from muxpilot.errors import MuxpilotError
-from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux.owner import made_by_others
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import Effect, Tool
 
@@ -37,13 +38,15 @@ class Audit:
         self._untold = 0
 
     async def look(self, record: Record) -> None:
-        """Whether a secret is asked for is seen before it is typed: afterwards the terminal is another."""
+        """What only shows before: whether a secret is asked for, and who made what is about to end."""
         request = record.request
-        if request is None or request.tool.effect is not Effect.TYPE:
+        if request is None:
             return
         pane = request.arguments.get("pane_id")
-        if isinstance(pane, PaneId):
+        if request.tool.effect is Effect.TYPE and isinstance(pane, PaneId):
             record.is_secret = await _asks_for_secret(request.tmux, pane)
+        elif request.tool.effect is Effect.DESTROY:
+            record.made_by = await _made_by(request)
 
     def write(self, record: Record) -> None:
         try:
@@ -68,16 +71,22 @@ class Audit:
     def _line(self, record: Record) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         answer = record.answer
-        line: dict[str, Any] = {"ts": now, "tool": record.name[:100], **(answer.noted if answer else {})}
+        line: dict[str, Any] = {
+            "ts": now,
+            "tool": redacted(record.name)[:100],
+            **(answer.noted if answer else {}),
+        }
         if record.uri is not None:
             line["resource"] = redacted(record.uri)
         for name, value in _arguments(record).items():
-            line.setdefault(name[:100], value)
+            line.setdefault(redacted(name)[:100], value)
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
         if record.request is not None and record.uri is None and record.request.tool.name != record.name:
             line["native"] = record.request.tool.name
+        if record.made_by is not None and record.outcome == "ok":
+            line["made_by"] = record.made_by
         if record.outcome != "ok":
             line["error"] = record.outcome
         if answer is not None and answer.is_error:
@@ -123,6 +132,16 @@ def _secret_names(tool: Tool) -> frozenset[str]:
     return frozenset(
         name for row in tool.arguments if Mark.SECRET in row.marks for name in (row.name, row.wire)
     )
+
+
+async def _made_by(request: Request) -> str | None:
+    """`muxpilot` if a muxpilot, this one or another, made every pane that goes; else `others`."""
+    targets = [row for row in request.arguments.values() if isinstance(row, SessionId | WindowId | PaneId)]
+    try:
+        theirs = [await made_by_others(request.tmux.connection, target) for target in targets]
+    except MuxpilotError:
+        return None  # the call itself tells what is wrong
+    return ("others" if any(theirs) else "muxpilot") if targets else None
 
 
 async def _asks_for_secret(tmux: Tmux, pane: PaneId) -> bool:

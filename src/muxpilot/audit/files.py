@@ -22,6 +22,7 @@ class Log:
         self._max_bytes = max_bytes
         self._keep = keep
         self._file = self._opened()
+        self._is_torn = False
 
     def write(self, line: bytes) -> None:
         found = os.fstat(self._file)
@@ -30,11 +31,29 @@ class Log:
             found = os.fstat(self._file)
         if found.st_size and found.st_size + len(line) > self._max_bytes:
             self._put_aside()
-        while line:
-            line = line[os.write(self._file, line) :]
+        self._append(line)
 
     def close(self) -> None:
         os.close(self._file)
+
+    def _append(self, line: bytes) -> None:
+        """A line that a full disk has cut is taken back; below one that cannot be, the next begins anew."""
+        rest = whole = b"\n" + line if self._is_torn else line
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            self._is_torn = False
+        except OSError:
+            self._is_torn |= not self._took_back(len(whole) - len(rest))
+            raise
+
+    def _took_back(self, size: int) -> bool:
+        """What we wrote last, unless somebody wrote after us."""
+        end = os.lseek(self._file, 0, os.SEEK_CUR)
+        if size and os.fstat(self._file).st_size == end:
+            os.ftruncate(self._file, end - size)
+            return True
+        return not size
 
     def _opened(self) -> int:
         file = os.open(self._path, _FLAGS | os.O_APPEND, 0o600)
@@ -55,6 +74,7 @@ class Log:
         fresh = self._opened()
         os.close(self._file)
         self._file = fresh
+        self._is_torn = False
 
     def _put_aside(self) -> None:
         for number in range(self._keep, 0, -1):

@@ -47,7 +47,7 @@ _ASKS = re.compile(
 def redacted(value: Any, name: str = "") -> Any:
     """A value as it may be written, whatever it is made of."""
     if isinstance(value, str):
-        return SECRET if name and _IS_NAMED.fullmatch(name) and value else _text(value)
+        return SECRET if value and _is_secret(value, name) else _text(value)
     if isinstance(value, Mapping):
         return {_text(str(key)): redacted(item, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -55,12 +55,31 @@ def redacted(value: Any, name: str = "") -> Any:
     return value if value is None or isinstance(value, bool | int | float) else _text(str(value))
 
 
+def _is_secret(value: str, name: str) -> bool:
+    """By the argument's name, or by what bytes in hex spell."""
+    if name == "hex":
+        spelt = _spelt(value)
+        return _without_secrets(spelt) != spelt
+    return bool(name) and _IS_NAMED.fullmatch(name) is not None
+
+
+def _spelt(hexes: str) -> str:
+    try:
+        return bytes(int(word, 16) for word in hexes.split()).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+def _without_secrets(text: str) -> str:
+    for shape, kept in _SHAPES:
+        text = shape.sub(kept, text)
+    return text
+
+
 def _text(text: str) -> str:
     """Shapes go before the length does: a secret that is cut in two has no shape."""
     cut = text if len(text) <= 2 * _LONGEST else re.sub(r"\S*$", "", text[: 2 * _LONGEST])
-    for shape, kept in _SHAPES:
-        cut = shape.sub(kept, cut)
-    safe = cut.encode("utf-8", "replace").decode()
+    safe = _without_secrets(cut).encode("utf-8", "replace").decode()
     is_whole = len(text) <= 2 * _LONGEST and len(safe) <= _LONGEST
     return safe if is_whole else f"{safe[:_LONGEST]}… ({len(text)} characters)"
 

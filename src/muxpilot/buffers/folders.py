@@ -1,4 +1,4 @@
-"""The folders that buffers are saved to and loaded from, and the way into them that no link leads out of.
+"""The folders that files are saved to and loaded from, and the way into them that no link leads out of.
 
 A path is made canonical, judged, and then walked from its folder one component at a time without following
 links: who puts a link there between the check and the use is refused, and never followed.
@@ -12,11 +12,11 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.tmux.endpoint import our_folder, private_folder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,11 +24,17 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Outside(BadInput):
+    """A path that leads, or may lead, out of the folders; `key` is what names them."""
+
+    key = "security.allowed_buffer_paths"
+
+
 def _private() -> Path:
     return private_folder(our_folder() / "buffers")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folders:
     """Those that are allowed; without any, a private one that all muxpilots of this user share."""
 
@@ -48,6 +54,19 @@ class Folders:
                 with suppress(FileNotFoundError):
                     os.unlink(new, dir_fd=folder)
                 raise
+
+    def place(self, path: str) -> Path:
+        """Where a path leads; below one of the folders, or it is refused."""
+        root, names = self._place(path)
+        return Path(root, *names)
+
+    def create(self, path: str) -> int:
+        """A new file, open for writing."""
+        with self._inside(path) as (folder, name):
+            try:
+                return os.open(name, _MAKE, 0o600, dir_fd=folder)
+            except FileExistsError:
+                raise BadInput(f"The file {path!r} is already there.", "Use another name.") from None
 
     def read(self, path: str) -> BinaryIO:
         """A file, open."""
@@ -84,17 +103,17 @@ class Folders:
             real = os.path.realpath(os.path.expanduser(root))
             if full.startswith(real.rstrip("/") + "/"):
                 return real, full[len(real.rstrip("/")) + 1 :].split("/")
-        raise BadInput(f"The path {path!r} is not under allowed buffer paths.", self._hint())
+        raise Outside(f"The path {path!r} is not under allowed buffer paths.", self._hint())
 
     def _require_decent(self, path: str) -> None:
         if not path.strip() or "\0" in path:
             raise BadInput("The argument 'path' is no path.", "Name a file.")
         if ".." in path.split("/"):
-            raise BadInput(
+            raise Outside(
                 f"The path {path!r} contains parent directory traversal ('..').", "Give it without '..'."
             )
         if self.allowed is None and os.path.isabs(path):
-            raise BadInput(
+            raise Outside(
                 f"The path {path!r} must be relative when no allowed_buffer_paths are configured.",
                 "Give a file name alone, or set security.allowed_buffer_paths.",
             )

@@ -20,11 +20,12 @@ from muxpilot.buffers.search import (
     in_whole_characters,
     page,
 )
+from muxpilot.frozen import frozen
 
 _DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferMatch:
     match_id: str
     buffer: str
@@ -36,7 +37,7 @@ class BufferMatch:
     similarity: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferMatches:
     query: str
     mode: str

@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any, Protocol
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.patterns import Finder, Likeness, finder, likeness, ratio
 
 LONGEST_LINE = 4096  # for likeness; a longer one is skipped and counted
@@ -36,7 +37,7 @@ class Stopped(Exception):
     """Nobody waits for the result any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """What to look for, ready to be used on many texts."""
 
@@ -49,17 +50,19 @@ class Query:
 
 
 def query(words: str, mode: str, *, threshold: float | None, with_similarity: bool) -> Query:
+    """What is fuzzy is literal too: its likeness comes with the threshold."""
+    exact = "literal" if mode == "fuzzy" else mode
     return Query(
         words=words,
-        is_literal=mode == "literal",
-        find=finder(words, mode, "query"),
+        is_literal=exact == "literal",
+        find=finder(words, exact, "query"),
         alike=likeness(words, threshold, "query") if threshold is not None else None,
         with_similarity=with_similarity or threshold is not None,
         newline=finder("\n", "literal", "query"),
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """From `start` to `until` matches are wanted; `low` and `high` are the ends of the text for it."""
 
@@ -69,14 +72,14 @@ class Span:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     start: int
     end: int
     similarity: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     hits: list[Hit]
     next: int

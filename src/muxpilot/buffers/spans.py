@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from muxpilot.buffers.search import Span
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.toolkit.kinds import Between
 
 LARGEST = 2**53 - 1
@@ -15,7 +15,7 @@ _THRESHOLD = 0.8
 _CHARACTER = 4  # bytes at most: a window is widened to whole ones
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     """The place of an earlier match."""
 

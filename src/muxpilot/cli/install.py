@@ -9,18 +9,18 @@ import sys
 import tomllib
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from muxpilot.config import Settings
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.toolkit.spec import Scope
 
 NAME = "muxpilot"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Client:
     """Where a client keeps its servers: the file, the key in it, and how an entry looks."""
 
@@ -50,7 +50,8 @@ def run(settings: Settings, arguments: Namespace) -> int:
     write = _toml if path.suffix == ".toml" else _json
     text = write(path, client.key, entry)
     if arguments.only_print:
-        print(f"# {path}\n{text}", end="")
+        print(f"# {path}", file=sys.stderr)
+        print(text, end="")
         return 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +76,7 @@ def _command(settings: Settings) -> list[str]:
         "--audit-full": settings.audit.full,
     }
     given = [word for flag, path in files.items() if path for word in (flag, os.path.abspath(path))]
-    return [*start, *scope, *socket, *shell, *given]
+    return [*start, *scope, *socket, *shell, *given, *(("--channel",) if settings.channel else ())]
 
 
 def _codex_home() -> Path:

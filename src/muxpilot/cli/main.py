@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from muxpilot import __version__
-from muxpilot.config import SHELL_TYPES, settings
+from muxpilot.config import SHELL_TYPES, Settings, settings
 from muxpilot.errors import MuxpilotError
 from muxpilot.toolkit.spec import Scope
 
@@ -33,9 +33,9 @@ _DESCRIPTION = "The tmux server for AI agents. Without a command it serves MCP o
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = _parsed(_parser(), argv)
     try:
-        chosen = settings(os.environ, **{name: getattr(arguments, name) for name in _SETTINGS})
+        chosen = _settings(arguments)
         command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(chosen, arguments)
     except BrokenPipeError:  # whoever read us has seen enough
@@ -47,6 +47,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """For the doctor, what there is besides a config that is not good: that is what it is asked about."""
+    flags = {name: getattr(arguments, name) for name in _SETTINGS}
+    arguments.config_fault = None
+    try:
+        return settings(os.environ, **flags)
+    except MuxpilotError as fault:
+        if arguments.command != "doctor":
+            raise
+        arguments.config_fault = fault
+        return settings({**os.environ, "TMUX_MCP_CONFIG": ""}, **{**flags, "config": None})
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """`--flag=--` is an empty list to argparse (before Python 3.13), and would pass for a value."""
+    arguments = parser.parse_args(argv)
+    for name, value in vars(arguments).items():
+        if value == [] and name != "server":
+            parser.error(f"argument --{name.replace('_', '-')}: expected one argument")
+    return arguments
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,11 +87,17 @@ def _parser() -> argparse.ArgumentParser:
     policy = _command(commands, "policy", "say whether a call is allowed, and which key decides")
     policy.add_argument("action", choices=("explain",))
     policy.add_argument("tool", metavar="TOOL")
-    policy.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
+    policy.add_argument(
+        "arguments", metavar="JSON", nargs="?", help="its arguments; without, the tool itself"
+    )
     replay = _command(commands, "replay", "show a recording of a pane in this terminal")
     replay.add_argument("file", metavar="FILE.cast")
     replay.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times as fast")
     replay.add_argument("--idle", type=float, default=2.0, metavar="S", help="no pause is longer (2)")
+    replay.add_argument("--gif", metavar="OUT.gif", help="make a moving picture of it instead")
+    replay.add_argument("--theme", choices=("dark", "light"), default="dark", help="its colours (dark)")
+    view = _command(commands, "view", "serve a page on this machine that shows what agents do, live")
+    view.add_argument("--port", type=int, default=0, metavar="N", help="on this port (any that is free)")
     sandbox = _command(commands, "sandbox", "serve from inside bubblewrap: one folder, no network")
     sandbox.add_argument("--workspace", default=".", metavar="DIR", help="the folder, inside /workspace (.)")
     sandbox.add_argument("--net", action="store_true", help="let it reach the network")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from muxpilot.audit import Audit
 from muxpilot.config import Settings
 from muxpilot.errors import MuxpilotError
+from muxpilot.frozen import frozen
 from muxpilot.policy.model import Policy, load
 from muxpilot.tools import TOOLS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One line: good, or bad with what to do."""
 
@@ -20,7 +20,10 @@ class Finding:
     words: str
 
 
-def in_force(settings: Settings) -> Iterator[Finding]:
+def in_force(settings: Settings, config_fault: MuxpilotError | None) -> Iterator[Finding]:
+    if config_fault is not None:
+        yield Finding(is_good=False, words=f"config {config_fault}")
+        return
     path = settings.origin.path
     yield Finding(is_good=True, words=f"config {path}" if path else "no config file; --config names one")
     try:
@@ -43,6 +46,8 @@ def _rules(settings: Settings, policy: Policy) -> Iterator[str]:
     for name, allowed in lists.items():
         if allowed is not None:
             yield f"security.allowed_{name}: {', '.join(sorted(allowed)) or 'none'}"
+    if not policy.allows_foreign:
+        yield "security.allow_foreign is false"
     if not policy.allows_raw_mode:
         yield "security.allow_raw_mode is false"
     if policy.commands is not None:

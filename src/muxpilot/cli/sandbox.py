@@ -24,9 +24,9 @@ _CONFIG = "/run/muxpilot/config.toml"
 _ETC = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "passwd", "group", "nsswitch.conf"),
     *("localtime", "terminfo", "profile", "profile.d", "bash.bashrc", "zsh", "shells", "inputrc", "services"),
-    *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "crypto-policies"),
+    *("hosts", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "crypto-policies"),
 )
-_ETC_OF_NET = ("hosts", "resolv.conf", "gai.conf", "protocols")
+_ETC_OF_NET = ("resolv.conf", "gai.conf", "protocols")
 _SYSTEM = ("/usr", "/opt", "/nix/store")
 _MAYBE_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _KEPT = ("TERM", "LANG", "TZ", "NO_COLOR", "TMUX_MCP_SCOPE", "TMUX_MCP_TOOLS")
@@ -35,6 +35,9 @@ _NO_NAMESPACES = (
     "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
     "kernel.apparmor_restrict_unprivileged_userns=0), run it outside the sandbox or container around us, "
     "or use the Containerfile."
+)
+_NOT_YOURS = (
+    "The workspace is another user's, and inside not even root has rights over it: run it as its owner."
 )
 _NO_SOCKETS = (
     "Allow unix sockets in its settings (Anthropic's sandbox-runtime: network.allowAllUnixSockets = true), "
@@ -46,6 +49,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
     version.installed()
     workspace = _workspace(arguments.workspace)
     argv = [*_bubblewrap(), *_walls(workspace, net=arguments.net), *_settings(settings, arguments, workspace)]
+    argv += ["--remount-ro", "/"]  # last: what is bound needs a place there
     server = [sys.executable, "-P", "-m", "muxpilot", *_scope(arguments), *arguments.server]
     _probe(argv)
     sys.stdout.flush()
@@ -54,8 +58,10 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 def _workspace(folder: str) -> Path:
     path = Path(folder).expanduser().resolve()
-    if not path.is_dir():
+    if not folder or not path.is_dir():  # an empty path would be the current folder
         raise BadInput(f"The workspace {folder!r} is not a folder.", "Give a folder that exists.")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise BadInput(f"The workspace {folder!r} cannot be read by you.", "Give a folder that is yours.")
     home = Path.home().resolve()
     if path == home or path in home.parents:
         raise BadInput(
@@ -91,7 +97,7 @@ def _walls(workspace: Path, *, net: bool) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run")
     for path in _program():
         yield from ("--ro-bind", path, path)
-    yield from ("--dir", "/home/agent", "--bind", str(workspace), INSIDE, "--chdir", INSIDE)
+    yield from ("--tmpfs", "/home/agent", "--bind", str(workspace), INSIDE, "--chdir", INSIDE)
 
 
 def _program() -> list[str]:
@@ -152,9 +158,11 @@ def _settings(settings: Settings, arguments: Namespace, workspace: Path) -> Iter
 def inside(path: str, workspace: Path) -> str:
     """A path in the workspace as it is called inside: relative, below /workspace, or as it is outside."""
     outside = Path(os.path.normpath(Path(path).expanduser()))
-    if outside.is_relative_to(INSIDE):
+    if outside.is_relative_to(INSIDE) and not outside.is_relative_to(workspace):
         outside = outside.relative_to(INSIDE)
     place = Path(os.path.normpath(workspace / outside))
+    if not place.is_relative_to(workspace):
+        place = Path(os.path.realpath(place))  # a link may lead there
     if not place.is_relative_to(workspace) or place == workspace:
         raise BadInput(f"The path {path!r} is not in the workspace.", "Nothing else can be written inside.")
     return str(INSIDE / place.relative_to(workspace))
@@ -187,7 +195,8 @@ def _probe(argv: list[str]) -> None:
         is_forbidden = any(
             word in words for word in ("namespace", "uid map", "setns", "ermission", "permitted")
         )
+        hint = _NO_NAMESPACES if is_forbidden else "See whether all of it can be read."
         raise Unavailable(
             f"bubblewrap cannot start: {words}.".replace("..", "."),
-            _NO_NAMESPACES if is_forbidden else "See whether all of it can be read.",
+            _NOT_YOURS if f"{INSIDE}: Permission denied" in words else hint,
         )

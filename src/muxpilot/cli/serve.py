@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from muxpilot.config import Settings
 from muxpilot.config.model import Http
@@ -28,8 +31,9 @@ def run(settings: Settings, arguments: Namespace) -> int:
     if sys.stdin.isatty():
         print(_TO_A_PERSON, file=sys.stderr)
         return 0
-    _prepare()
-    from muxpilot.server.serve import serve  # the SDK takes most of a second to load: nobody else pays
+    _prepare(settings)
+    with _loading():
+        from muxpilot.server.serve import serve  # the SDK takes most of a second: nobody else pays
 
     asyncio.run(serve(settings))
     return 0
@@ -39,8 +43,9 @@ def _http(settings: Settings, http: Http) -> int:
     from muxpilot.server.address import listen, token  # what is wrong with them is said at once
 
     secret, sockets = token(http), listen(http)
-    _prepare()
-    from muxpilot.server.http import serve
+    _prepare(settings)
+    with _loading():
+        from muxpilot.server.http import serve
 
     def tell(address: str) -> None:
         print(f"muxpilot: serving MCP at {address}", file=sys.stderr, flush=True)
@@ -49,8 +54,18 @@ def _http(settings: Settings, http: Http) -> int:
     return 0
 
 
-def _prepare() -> None:
-    version.installed()
+def _prepare(settings: Settings) -> None:
+    if settings.ssh is None:  # else it is the tmux there that counts, when it is first needed
+        version.installed()
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """What is loaded now stays: it is never searched for garbage, neither meanwhile nor during a call."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()

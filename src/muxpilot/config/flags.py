@@ -25,6 +25,7 @@ def settings(
     http_token_file: str | None = None,
 ) -> Settings:
     """A flag wins over its variable, and both over the file; an empty variable counts as none."""
+    _refuse_empty(scope=scope, socket=socket, ssh=ssh, config=config, audit=audit, audit_full=audit_full)
     path = config or environment.get("TMUX_MCP_CONFIG") or None
     document, lines = _document(path)
     tools = environment.get("TMUX_MCP_TOOLS", "").strip()
@@ -41,8 +42,15 @@ def settings(
         watch=document.watch,
         audit=_audit(document.audit, environment, audit, audit_full),
         servers=document.servers,
-        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None),
+        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, _ssh_origin(environment, ssh)),
     )
+
+
+def _refuse_empty(**flags: str | None) -> None:
+    """A script's variable may have been unset: the policy or log that it names would be missed too late."""
+    for name, given in flags.items():
+        if given == "":
+            raise BadInput(f"--{name.replace('_', '-')} is empty.", "Give it a value, or leave it out.")
 
 
 def _document(path: str | None) -> tuple[Document, Mapping[str, int]]:
@@ -51,6 +59,12 @@ def _document(path: str | None) -> tuple[Document, Mapping[str, int]]:
     from muxpilot.config.parse import load  # few start with a file
 
     return load(path)
+
+
+def _ssh_origin(environment: Mapping[str, str], flag: str | None) -> str | None:
+    if flag is not None:
+        return "--ssh"
+    return "TMUX_MCP_SSH" if environment.get("TMUX_MCP_SSH") else None
 
 
 def _audit(table: Audit, environment: Mapping[str, str], path: str | None, full: str | None) -> Audit:

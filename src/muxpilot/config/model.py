@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from muxpilot.frozen import frozen
 from muxpilot.toolkit.spec import Scope
 
 SHELL_TYPES = ("auto", "bash", "zsh", "fish")
@@ -18,17 +19,17 @@ def key(words: str, *, default: Any = None, one_of: tuple[str, ...] = (), least:
     return field(default=default, metadata={"words": words, "one_of": one_of, "least": least})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shell:
     type: str = key("the shell of panes where detection fails", default="auto", one_of=SHELL_TYPES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ssh:
     remote: str | None = key("the default tmux server is there: ssh options, destination last")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandFilter:
     mode: str = key(
         "`allowlist`: every statement must match a pattern; `denylist`: none may",
@@ -40,17 +41,17 @@ class CommandFilter:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolFilter:
     mode: str = key("`deny`: all but these; `allow`: only these", default="deny", one_of=("deny", "allow"))
     items: tuple[str, ...] = key("tool names, and groups such as `@raw-input`", default=())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Security:
     enabled: bool = key("`false` switches off every check of this section", default=True)
     allow_execute_command: bool = key("running commands: `@execute`", default=True)
-    allow_raw_mode: bool = key("`rawMode: true` of execute-command", default=True)
+    allow_raw_mode: bool = key("`rawMode` and `noEnter` of execute-command", default=True)
     allow_send_keys: bool = key("typing: `@raw-input`", default=True)
     allow_kill: bool = key("ending things: `@kill`, and respawn-pane with `kill`", default=True)
     allow_create: bool = key("new sessions and windows: `@create`", default=True)
@@ -61,11 +62,16 @@ class Security:
         "what panes and buffers hold: `@capture`, `@buffer-read`, `@buffer-write`", default=True
     )
     allow_list: bool = key("what there is: `@list`, `@socket`", default=True)
-    allowed_sockets: tuple[str, ...] | None = key("tmux servers, by socket path or by `[servers]` name")
+    allow_foreign: bool = key(
+        "typing into, changing and ending what no muxpilot made: `false` leaves that to people", default=True
+    )
+    allowed_sockets: tuple[str, ...] | None = key(
+        "tmux servers, by socket path or by `[servers]` name, or `default`"
+    )
     allowed_sessions: tuple[str, ...] | None = key("sessions, by id or name")
     allowed_panes: tuple[str, ...] | None = key("panes, by id or `session:window.pane`")
     allowed_buffer_paths: tuple[str, ...] | None = key(
-        "folders for save-buffer and load-buffer; unset: a private one"
+        "folders for save-buffer, load-buffer, pictures and recordings; unset: a private one for buffers"
     )
     pass_environment: tuple[str, ...] = key(
         "more variables, or patterns such as `MY_*`, that reach the tmux servers that we start", default=()
@@ -77,7 +83,7 @@ class Security:
     tools: ToolFilter = ToolFilter()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tracking:
     capture_initial_lines: int = key("accepted for older files; unused", default=1000, least=1)
     capture_max_lines: int = key("accepted for older files; unused", default=16000, least=1)
@@ -90,12 +96,12 @@ class Tracking:
     output_cap_bytes: int = key("how much of one command's output is kept", default=64 * MIB, least=1024)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     streaming_threshold_bytes: int = key("accepted for older files; unused", default=262144, least=0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watch:
     poll_interval_ms: int = key("accepted for older files; watching does not poll", default=300, least=1)
     stable_ms: int = key("default of `stableMs`", default=250, least=0)
@@ -104,15 +110,15 @@ class Watch:
     allowed_hosts: tuple[str, ...] = key("hosts that `url:` may ask besides this machine", default=())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audit:
     path: str | None = key("the log, JSON Lines (`--audit`)")
     full: str | None = key("a folder that keeps every capture (`--audit-full`)")
-    max_bytes: int = key("the log is put aside at this size", default=10_000_000, least=1000)
+    max_bytes: int = key("the log is put aside at this size", default=10_000_000, least=1)
     keep: int = key("how many such logs are kept", default=5, least=0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerEntry:
     """One `[servers.NAME]`: `socket: "NAME"` in a call means this tmux server."""
 
@@ -120,23 +126,28 @@ class ServerEntry:
     socket: str | None = key("the socket there; unset: tmux's default")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
-    """Where the settings come from: for errors that are found after parsing."""
+    """Where the settings come from: for errors that are found after parsing.
+
+    `tools` and `ssh` name what was given in place of the file's keys."""
 
     path: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     tools: str | None = None
+    ssh: str | None = None
 
     def of(self, name: str) -> str:
         """`config.toml:12: security.allow_kill`, as far as it is known."""
         if name.startswith("security.tools.") and self.tools:
             return self.tools
+        if name == "ssh.remote" and self.ssh:
+            return self.ssh
         line = self.lines.get(name)
         return f"{self.path}:{line}: {name}" if self.path and line else name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Http:
     """Where MCP is served instead of stdio; without a token only this machine is."""
 
@@ -145,7 +156,7 @@ class Http:
     token_file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     scope: Scope = Scope.AGENTIC
     socket: str | None = None
@@ -162,7 +173,7 @@ class Settings:
     origin: Origin = Origin()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """The sections of the file."""
 

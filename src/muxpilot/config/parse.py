@@ -91,6 +91,10 @@ class _Reader:
             }
         if not _fits(kind, value):
             self._fail(dotted, f"must be {_WORDS[kind]}.")
+        if kind == str | None and not value:
+            self._fail(dotted, "is empty.", "Give it a value, or leave the key out.")
+        if isinstance(value, list) and "" in value:  # as a folder it would be the one that we run in
+            self._fail(dotted, "holds an empty text.", "Leave that out.")
         one_of, least = row.metadata["one_of"], row.metadata["least"]
         if one_of and value not in one_of:
             self._fail(dotted, f"is {value!r}.", f"Use one of: {', '.join(one_of)}.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from muxpilot.frozen import frozen
 
 if TYPE_CHECKING:
     from muxpilot.policy.shell import Statement
@@ -12,25 +13,31 @@ if TYPE_CHECKING:
 KEY = "security.command_filter"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandRule:
     """`patterns` are compiled; `is_allowlist`: every statement must match one, otherwise none may."""
 
     is_allowlist: bool
     patterns: tuple[Any, ...]
 
-    def refusal(self, text: str, *, is_typed: bool = False) -> str | None:
-        """Why a text may not reach a shell, or None. Typed text may be meant for a program that is none."""
+    def refusal(self, text: str, *, is_typed: bool = False, is_at_prompt: bool = False) -> str | None:
+        """Why a text may not reach a shell, or None. Typed text may be meant for a program that is none.
+
+        `is_at_prompt`: a shell's line editor gets it, as a person would type it."""
         if not text.strip():
             return None
-        from muxpilot.policy.shell import Statement, pieces, read  # loaded when a filter is first used
+        from muxpilot.policy import shell  # loaded when a filter is first used
 
-        reading = read(text)
+        reading = shell.read(text, is_at_prompt=is_at_prompt or is_typed)
         if reading.problem is not None and (self.is_allowlist or reading.is_shell or not is_typed):
             return self._denied(reading.statements, text) or f"it cannot be judged: {reading.problem}"
         if self.is_allowlist:
-            return self._missing(reading.statements)
-        guessed = () if reading.is_shell else tuple(Statement(piece, piece) for piece in pieces(text))
+            doubt = f"it cannot be judged: {reading.doubt}" if reading.doubt else None
+            return self._missing(reading.statements) or doubt
+        if not reading.is_shell and shell.hides_a_command(text):
+            return "it cannot be judged: which program runs is known only to the shell"
+        pieces = () if reading.is_shell else shell.pieces(text)
+        guessed = (shell.Statement(piece, piece) for piece in pieces)
         return self._denied((*reading.statements, *guessed), text)
 
     def refusal_of_variable(self, pair: str) -> str | None:

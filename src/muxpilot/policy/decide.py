@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from muxpilot.frozen import frozen
 from muxpilot.policy.commands import KEY as COMMAND_FILTER
 from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.model import OPEN_TOOLS, Policy
@@ -12,17 +12,20 @@ from muxpilot.policy.model import OPEN_TOOLS, Policy
 OWN_PANE = "own-pane protection"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
-    """What would reach a shell, or a program that may be one; `is_variable`: as NAME=value around it."""
+    """What would reach a shell, or a program that may be one; `is_variable`: as NAME=value around it.
+
+    `is_at_prompt`: a command that is typed there as it is."""
 
     text: str
     is_typed: bool = False
+    is_at_prompt: bool = False
     is_variable: bool = False
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """A call as it would act: on ids, with everything that it would reach.
 
@@ -38,10 +41,11 @@ class Facts:
     is_raw: bool = False
     kills: bool = False
     own_pane: str | None = None
+    foreign: str | None = None
     texts: tuple[Text, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """`key` is the rule that decided; `words` say why, for a denial."""
 
@@ -63,20 +67,26 @@ def decide(policy: Policy, facts: Facts) -> Verdict:
     return ALLOWED if policy.is_on else Verdict(is_allowed=True, key="security.enabled")
 
 
+def closed(policy: Policy, tool: str) -> Verdict | None:
+    """The first of the rules by itself: it needs no more than a name."""
+    key = policy.closing_key(tool)
+    return _denied(key, "the tool is not allowed") if key is not None else None
+
+
 def _rules(policy: Policy) -> Iterator[Rule]:
     if policy.is_on:
-        yield from (_tool, _server, _session, _pane)
+        yield from (_tool, _server, _session, _pane, _foreign)
     yield _own_pane
     if policy.is_on:
         yield _content
 
 
 def _tool(policy: Policy, facts: Facts) -> Verdict | None:
-    key = policy.closing_key(facts.tool)
-    if key is not None:
-        return _denied(key, "the tool is not allowed")
+    verdict = closed(policy, facts.tool)
+    if verdict is not None:
+        return verdict
     if facts.is_raw and not policy.allows_raw_mode:
-        return _denied("security.allow_raw_mode", "rawMode is not allowed")
+        return _denied("security.allow_raw_mode", "rawMode and noEnter are not allowed")
     if facts.makes_session and not policy.allows_create:
         return _denied("security.allow_create", "it would make a session")
     if facts.kills and not policy.allows_kill:
@@ -108,6 +118,12 @@ def _pane(policy: Policy, facts: Facts) -> Verdict | None:
     return None
 
 
+def _foreign(policy: Policy, facts: Facts) -> Verdict | None:
+    if facts.foreign is None or policy.allows_foreign:
+        return None
+    return _denied("security.allow_foreign", f"it would reach {facts.foreign}, which no muxpilot made")
+
+
 def _own_pane(policy: Policy, facts: Facts) -> Verdict | None:
     if facts.own_pane is None:
         return None
@@ -127,7 +143,7 @@ def _content(policy: Policy, facts: Facts) -> Verdict | None:
 def _refusal(commands: CommandRule, text: Text) -> str | None:
     if text.is_variable:
         return commands.refusal_of_variable(text.text)
-    return commands.refusal(text.text, is_typed=text.is_typed)
+    return commands.refusal(text.text, is_typed=text.is_typed, is_at_prompt=text.is_at_prompt)
 
 
 def _denied(key: str, words: str) -> Verdict:
@@ -135,5 +151,5 @@ def _denied(key: str, words: str) -> Verdict:
 
 
 def _first(names: frozenset[str]) -> str:
-    """The id, if it is known: it sorts before a name."""
-    return min(names) if names else "without a name"
+    """The id, if it is known: it sorts before a name, and has no colon as positions have."""
+    return min(names, key=lambda name: (":" in name, name)) if names else "without a name"

@@ -49,6 +49,7 @@ STANDS_FOR: Mapping[str, tuple[str, ...]] = {
     "pane-info": ("capture-pane", "list-panes"),
     "window-info": ("list-windows",),
     "session-tree": ("list-sessions", "list-windows", "list-panes"),
+    "command-result": ("get-command-result",),
 }
 
 

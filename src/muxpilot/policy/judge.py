@@ -11,11 +11,12 @@ from typing import Any
 
 from muxpilot.errors import Denied
 from muxpilot.policy import keys, typed
-from muxpilot.policy.decide import Facts, Text, Verdict, decide
+from muxpilot.policy.decide import Facts, Text, Verdict, closed, decide
+from muxpilot.policy.foreign import foreign_reached
 from muxpilot.policy.model import Policy
 from muxpilot.policy.people import People
 from muxpilot.policy.reach import Map, Reach, makes_session, own_pane_reached, reach, synchronized
-from muxpilot.tmux import Client, Pane, PaneId, Session, Tmux, Window
+from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import Effect, Tool
 
@@ -30,6 +31,7 @@ class Judge:
         self._environment = environment
         self._typed = typed.Typed()
         self._people: dict[str, People] = {}
+        self._open: set[str] = set()  # tools that no rule of tools closes: the policy never changes
 
     @property
     def narrows(self) -> bool:
@@ -38,21 +40,28 @@ class Judge:
     def closes(self, name: str) -> bool:
         return self.policy.closing_key(name) is not None
 
+    def admit(self, tool: Tool) -> None:
+        verdict = closed(self.policy, tool.name)
+        if verdict is not None:
+            _raise(tool, verdict)
+
     def gate(self, tool: Tool, tmux: Tmux) -> None:
         """Tool and server, before that server is asked anything."""
+        if self.policy.sockets is None and tool.name in self._open:
+            return
         _raise(tool, decide(self.policy, Facts(tool.name, tmux.socket)))
+        self._open.add(tool.name)
 
     async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """Raise what denies the call; what is allowed is remembered as typed."""
+        if tool.effect is Effect.READ and not self.policy.is_scoped and self.policy.commands is None:
+            return  # the gate has said all there is to say of it
         lines: dict[str, typed.Line] = {}
         verdict = await self._verdict(tool, tmux, arguments, lines)
         _raise(tool, verdict)
         await self._let_person_finish(tool, tmux, arguments)
         for pane, line in lines.items():
             self._typed.keep(tmux.socket, pane, line)
-
-    async def explain(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> Verdict:
-        return await self._verdict(tool, tmux, arguments, {})
 
     async def _verdict(
         self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
@@ -65,9 +74,10 @@ class Judge:
             panes=tuple(place.names for place in reached.panes),
             makes_session=makes_session(tool, arguments),
             makes_pane=tool.name in ("create-window", "split-pane"),
-            is_raw=bool(arguments.get("raw_mode")),
+            is_raw=_is_raw(arguments),
             kills=tool.name == "respawn-pane" and bool(arguments.get("kill")),
             own_pane=await own_pane_reached(tool, tmux, arguments, self._environment),
+            foreign=None if self.policy.allows_foreign else await foreign_reached(tool, tmux, arguments),
         )
         verdict = decide(self.policy, facts)
         if not verdict.is_allowed or self.policy.commands is None:
@@ -104,13 +114,13 @@ class Judge:
 
     async def sieve(self, tmux: Tmux, rows: Sequence[Any]) -> list[Any]:
         """Of what tmux lists, only what is allowed."""
-        if not rows or not isinstance(rows[0], Session | Window | Pane | Client):
+        if not rows or not isinstance(rows[0], Session | Window | ListedPane | Client):
             return list(rows)
         map_ = await Map.of(tmux)
         return [row for row in rows if getattr(row, "is_hub", False) or self._sees(map_, row)]
 
     def _sees(self, map_: Map, row: Any) -> bool:
-        if isinstance(row, Pane):
+        if isinstance(row, ListedPane):
             return self._allows(map_, [place for place in (map_.places.get(row.id),) if place])
         if isinstance(row, Window):
             inside = [place for place in map_.places.values() if place.window == row.id]
@@ -170,11 +180,17 @@ def _texts(
             entered, after = typed.entered(line, (value, "\n"), working)
             texts += [*entered, Text(value, is_typed=True)]
         elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and arguments.get("pane_id"):
-            text, after = typed.before_command(line, value, enters=not arguments.get("no_enter"))
+            enters = not arguments.get("no_enter")
+            text, after = typed.before_command(line, value, enters=enters, is_raw=_is_raw(arguments))
             texts.append(text)
         elif Mark.SHELL in argument.marks:
             texts.append(Text(value))
     return texts, after
+
+
+def _is_raw(arguments: Mapping[str, Any]) -> bool:
+    """Typed as it is, and not tracked."""
+    return bool(arguments.get("raw_mode") or arguments.get("no_enter"))
 
 
 def _variables(arguments: Mapping[str, Any]) -> list[Text]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from muxpilot.config import Settings
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.patterns import compiled
 from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.groups import STANDS_FOR, gates, group_names, members
+from muxpilot.tmux.endpoint import default_socket
 from muxpilot.tmux.ssh import identity, is_far
 from muxpilot.toolkit.spec import Tool
 
 OPEN_TOOLS = frozenset({"socket-for-path", "list-servers"})  # they reach no server that a call names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """`closed` maps a tool that is not allowed to the key that closed it. A list that is None allows all."""
 
@@ -30,11 +32,17 @@ class Policy:
     allows_raw_mode: bool = True
     allows_create: bool = True
     allows_kill: bool = True
+    allows_foreign: bool = True
     person_pause_s: int = 0
 
     @property
     def is_scoped(self) -> bool:
         return self.sessions is not None or self.panes is not None
+
+    @property
+    def asks_of_targets(self) -> bool:
+        """Whether some rule has to know what a target is before it lets a call through."""
+        return self.is_scoped or self.commands is not None or not self.allows_foreign
 
     def closing_key(self, tool: str) -> str | None:
         """The key that closes a tool, or what a resource stands for."""
@@ -60,6 +68,7 @@ def load(settings: Settings, tools: Sequence[Tool]) -> Policy:
         allows_raw_mode=security.allow_raw_mode,
         allows_create=security.allow_create,
         allows_kill=security.allow_kill,
+        allows_foreign=security.allow_foreign,
         person_pause_s=security.person_pause_seconds,
     )
 
@@ -73,7 +82,8 @@ def _sockets(settings: Settings) -> frozenset[str] | None:
     listed = settings.security.allowed_sockets
     if listed is None:
         return None
-    named = {name: entry.socket for name, entry in settings.servers.items() if entry.socket}
+    named = {name: entry.socket or default_socket() for name, entry in settings.servers.items()}
+    named.setdefault("default", settings.socket or default_socket())
     far = {name: identity(entry.ssh, entry.socket) for name, entry in settings.servers.items() if entry.ssh}
     if settings.ssh:
         far["default"] = identity(settings.ssh, settings.socket)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from muxpilot.errors import NoServer, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
 from muxpilot.tmux.models import PANE, WINDOW
 from muxpilot.toolkit.spec import Effect, Tool
@@ -16,7 +16,7 @@ from muxpilot.toolkit.spec import Effect, Tool
 _WHOLE = frozenset({"session-tree", "window-info"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A pane with every name that a rule may call it by."""
 
@@ -26,7 +26,7 @@ class Place:
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Map:
     """One moment of a tmux server."""
 
@@ -89,7 +89,7 @@ def _place(pane: Pane, windows: Sequence[Window]) -> Place:
     return Place(pane.id, pane.window_id, frozenset(row.session_id for row in rows), frozenset(names))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     sessions: tuple[frozenset[str], ...] = ()
     panes: tuple[Place, ...] = ()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 
+from muxpilot.frozen import frozen
 from muxpilot.policy.decide import Text
 from muxpilot.policy.keys import CLEAR, ERASE, FORGET, TAKING_BACK
 from muxpilot.toolkit.marks import Key
@@ -36,7 +36,7 @@ _NEVER_ENTER = frozenset(
 _TEXT = {"Space": " ", **{f"KP{char}": char for char in "0123456789/*-+."}}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """`earlier` are lines that were entered but did not end a statement yet."""
 
@@ -85,11 +85,13 @@ def entered(
     return texts, line
 
 
-def before_command(line: Line, command: str, *, enters: bool) -> tuple[Text, Line]:
+def before_command(line: Line, command: str, *, enters: bool, is_raw: bool) -> tuple[Text, Line]:
     """A command that is typed where something may stand already."""
     text = f"{line.earlier}{line.text}{command}"
     problem = None if line.is_known else _UNKNOWN
-    return Text(text, problem=problem), Line() if enters else Line(f"{line.text}{command}", line.earlier)
+    return Text(text, is_at_prompt=is_raw, problem=problem), Line() if enters else Line(
+        f"{line.text}{command}", line.earlier
+    )
 
 
 _TOO_MUCH = f"it cannot be judged: it is over {_MOST_STROKES} characters or {_MOST_LINES} lines in one call"

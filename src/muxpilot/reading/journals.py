@@ -13,14 +13,15 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.reading.render import Text, rendered
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
+from muxpilot.tmux.capture import without_blank_end
 
 _ALIGN_TRIES = 5
-_LONGEST_ROW = 1 << 16
 _MOST_CHAPTERS = 4
 EVERYTHING = 1_000_000
 # Below this it takes a few milliseconds; the event loop has others to serve.
@@ -28,7 +29,7 @@ _RENDERED_AT_ONCE = 1 << 16
 _ALTERNATE = re.compile(rb"\x1b\[\?(?:[0-9;]*;)?(?:1049|1047|47)(?:;[0-9;]*)?([hl])")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """New lines; `missed` are gone for good, `cursor` is where the next reading begins."""
 
@@ -39,7 +40,7 @@ class Reading:
     has_more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """The start of a line, its number, and how far the stream had come."""
 
@@ -136,8 +137,9 @@ class Chapter:
         if row.is_alternate:
             return Reading(await self._screen(row), 0, self._cursor(self._below()), is_alternate=True)
         lines, place = await self._last_lines(row, look_back + 1)
-        lines = _without_blank_end(lines)
-        return Reading(lines[-look_back:], 0, self._cursor(place), has_more=len(lines) > look_back)
+        lines = without_blank_end(lines)
+        has_more = len(lines) > look_back or self.stream.start > 0  # what the stream no longer holds
+        return Reading(lines[-look_back:], 0, self._cursor(place), has_more=has_more)
 
     async def rest(self, row: Pane) -> Reading:
         """Everything that the chapter has."""
@@ -229,7 +231,7 @@ class Chapter:
         return _joined(lines, text.lines), place
 
     async def _screen(self, row: Pane) -> list[str]:
-        return _without_blank_end(await self._tmux.capture.between(row.id, 0, "-"))
+        return without_blank_end(await self._tmux.capture.between(row.id, 0, "-"))
 
     def _cursor(self, place: _Place) -> str:
         return f"{self.name}.{place.offset}.{place.line}.{place.end}"
@@ -271,12 +273,5 @@ def _joined(captured: list[str], streamed: list[str]) -> list[str]:
 
 def _without_blank_line(lines: Sequence[str]) -> list[str]:
     """Without the line that is about to be written, as long as there is nothing on it."""
-    rows = [row[:_LONGEST_ROW] for row in lines]
+    rows = list(lines)
     return rows if rows and rows[-1].strip() else rows[:-1]
-
-
-def _without_blank_end(lines: Sequence[str]) -> list[str]:
-    rows = [row[:_LONGEST_ROW] for row in lines]
-    while rows and not rows[-1].strip():
-        rows.pop()
-    return rows

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+
+from muxpilot.frozen import frozen
 
 _PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\t]*\Z")
 _TOKEN = re.compile(
@@ -29,7 +30,7 @@ _TAB = 8
 _LARGEST = 10_000  # tmux has no larger window; a program may ask for any column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """The lines, and whether a full-screen program stands over them at their end."""
 

@@ -6,34 +6,38 @@ import codecs
 import json
 import math
 import os
+import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_PAUSE_S = 86_400.0
+_RESIZED = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
+
+# Makes a new file of this name, open for writing, or says why it may not or cannot be.
+Create = Callable[[str], int]
 
 
 class CastFile:
     """One that is being written; whoever reads it meanwhile sees whole lines."""
 
-    def __init__(self, path: Path, columns: int, rows: int) -> None:
-        try:
-            self._file = os.fdopen(os.open(path, _NEW, 0o600), "w", encoding="utf-8", newline="\n")
-        except FileExistsError:
-            raise BadInput(f"The file {str(path)!r} is already there.", "Use another name.") from None
-        except OSError as error:
-            raise BadInput(f"The file {str(path)!r} cannot be written: {error.strerror}.") from None
+    def __init__(self, path: Path, columns: int, rows: int, create: Create) -> None:
+        self._file = os.fdopen(create(str(path)), "w", encoding="utf-8", newline="\n")
         self.path = path
         self.bytes = 0
         self._began = time.monotonic()
         self._ended: float | None = None
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         head = {"version": 2, "width": columns, "height": rows, "timestamp": int(time.time())}
-        self._line({**head, "env": {"TERM": "tmux-256color"}})
+        try:
+            self._line({**head, "env": {"TERM": "tmux-256color"}})
+        except OSError:
+            self.close()
+            raise
 
     @property
     def seconds(self) -> float:
@@ -67,7 +71,7 @@ def first_look(lines: Sequence[str], cursor: tuple[int, int] | None) -> str:
     return f"{text}\x1b[{cursor[1] + 1};{cursor[0] + 1}H" if cursor is not None else f"{text}\x1b[?25l"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     seconds: float
     kind: str
@@ -76,14 +80,40 @@ class Event:
 
 def events(path: Path) -> Iterator[Event]:
     """What a file holds; one that is no recording is said to be none, and where."""
+    values = _values(path)
+    _size(next(values), path)
+    for number, value in enumerate(values, 2):
+        if value is not None:
+            yield _event(value, path, number)
+
+
+def played(path: Path, *, speed: float, idle: float) -> Iterator[Event]:
+    """The same with the seconds at which each is to be shown: so much faster, and without long pauses."""
+    before = at = 0.0
+    for event in events(path):
+        at += min(max(event.seconds - before, 0.0), idle, _LONGEST_PAUSE_S) / speed
+        before = max(event.seconds, before)
+        yield Event(at, event.kind, event.text)
+
+
+def sizes(path: Path) -> Iterator[tuple[int, int]]:
+    """Columns and rows: at first, and each time that they changed."""
+    yield _size(next(_values(path)), path)
+    yield from (size for event in events(path) if (size := resized(event)) is not None)
+
+
+def resized(event: Event) -> tuple[int, int] | None:
+    found = _RESIZED.fullmatch(event.text) if event.kind == "r" else None
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _values(path: Path) -> Iterator[Any]:
+    """The JSON of each line, None for an empty one."""
     try:
         with path.open(encoding="utf-8") as file:
-            head = _json(file.readline(), path, 1)
-            if not isinstance(head, dict) or head.get("version") != 2:
-                raise _no_cast(path, 1)
+            yield _json(file.readline(), path, 1)
             for number, line in enumerate(file, 2):
-                if line.strip():
-                    yield _event(_json(line, path, number), path, number)
+                yield _json(line, path, number) if line.strip() else None
     except (OSError, UnicodeDecodeError) as error:
         words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise BadInput(f"The recording {str(path)!r} cannot be read: {words}.") from None
@@ -94,6 +124,14 @@ def _json(line: str, path: Path, number: int) -> Any:
         return json.loads(line)
     except ValueError:
         raise _no_cast(path, number) from None
+
+
+def _size(head: Any, path: Path) -> tuple[int, int]:
+    if isinstance(head, dict) and head.get("version") == 2:
+        width, height = (head.get(name) for name in ("width", "height"))
+        if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
+            return width, height
+    raise _no_cast(path, 1)
 
 
 def _event(value: Any, path: Path, number: int) -> Event:

@@ -19,6 +19,7 @@ class Style:
     dim: bool = False
     italic: bool = False
     underline: int = 0  # 1 single, 2 double, 3 curly, 4 dotted, 5 dashed
+    line: Colour = None  # of the underline; none is the text's own
     reverse: bool = False
     hidden: bool = False
     strike: bool = False
@@ -62,6 +63,10 @@ _PIECE = re.compile(
 _LINES = "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"
 _DRAWN = {chr(0x60 + at): char for at, char in enumerate(_LINES)}
 
+_AS_EMOJI = "\ufe0f"
+# Of the characters that only format text, those that take a cell: the soft hyphen, and signs before numbers.
+_SPACED = "\u00ad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f"
+
 _ON: dict[int, dict[str, Any]] = {
     1: {"bold": True},
     2: {"dim": True},
@@ -77,35 +82,55 @@ _ON: dict[int, dict[str, Any]] = {
     27: {"reverse": False},
     28: {"hidden": False},
     29: {"strike": False},
+    39: {"fg": None},
+    49: {"bg": None},
     53: {"overline": True},
     55: {"overline": False},
+    59: {"line": None},
 }
+_COLOURED = {38: "fg", 48: "bg", 58: "line"}
 
 
-def screen(lines: Sequence[str], columns: int, rows: int, cursor: tuple[int, int] | None = None) -> Screen:
-    """tmux's colours go on from one line to the next."""
+def screen(
+    lines: Sequence[str],
+    columns: int,
+    rows: int,
+    cursor: tuple[int, int] | None = None,
+    *,
+    is_joined: bool = True,
+) -> Screen:
+    """tmux's colours go on from one line to the next; an older one has emoji part by part."""
     reader = _Reader()
-    read = [_filled(reader.cells(line), columns) for line in lines[:rows]]
+    read = [_filled(reader.cells(line), columns, is_joined=is_joined) for line in lines[:rows]]
     read += [[BLANK] * columns for _ in range(rows - len(read))]
     return Screen(read, columns, cursor)
 
 
-def _filled(cells: Iterator[Cell], columns: int) -> list[Cell]:
+def _filled(cells: Iterator[Cell], columns: int, *, is_joined: bool) -> list[Cell]:
     row: list[Cell] = []
-    used = 0
+    left = columns
     for cell in cells:
-        if cell.width == 0 or (row and _joins(row[-1].text, cell.text)):
-            if row:
-                row[-1] = replace(row[-1], text=row[-1].text + cell.text)
-        elif used + cell.width <= columns:
-            row.append(cell)
-            used += cell.width
-    return row + [BLANK] * (columns - used)
+        new = replace(cell, width=2) if is_joined and is_flag(cell.text) else cell
+        if row and (new.width == 0 or _joins(row[-1], new.text, is_joined=is_joined)):
+            before = row.pop()
+            left += before.width
+            wide = 2 if is_joined and new.text == _AS_EMOJI and left > 1 else before.width
+            new = replace(before, text=before.text + new.text, width=wide)
+        if 0 < new.width <= left:
+            row.append(new)
+            left -= new.width
+    return row + [BLANK] * left
 
 
-def _joins(before: str, char: str) -> bool:
-    """What tmux keeps in one cell: what follows a joiner, and the colour of a skin."""
-    return before.endswith("\u200d") or "\U0001f3fb" <= char <= "\U0001f3ff"
+def _joins(before: Cell, char: str, *, is_joined: bool) -> bool:
+    """What tmux keeps in one cell: what follows a joiner, and in a wide one a skin or a second letter."""
+    is_part = "\U0001f3fb" <= char <= "\U0001f3ff" or is_flag(char)
+    return before.text.endswith("\u200d") or (is_joined and is_part and before.width == 2)
+
+
+def is_flag(char: str) -> bool:
+    """One of the letters of which two are a flag."""
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
 class _Reader:
@@ -130,7 +155,7 @@ def width(char: str) -> int:
     if char.isascii():
         return 1 if char.isprintable() else 0
     if unicodedata.category(char) in ("Mn", "Me", "Cf", "Cc"):
-        return 0
+        return int(char in _SPACED)
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
@@ -139,11 +164,13 @@ def styled(style: Style, parameters: str) -> Style:
     words = iter(parameters.split(";"))
     for word in words:
         number, *more = [int(part or 0) for part in word.split(":")]
-        if number in (38, 48, 58):
+        if number in _COLOURED:
             colour = _colour(more if more else _taken(words), is_one_word=bool(more))
-            style = style if number == 58 else _on(style, colour, is_ground=number == 48)
+            style = _with(style, _COLOURED[number], colour)
         elif number == 4 and more:
             style = replace(style, underline=more[0])
+        elif number == 5 and more:  # tmux 3.3 writes 53, an overline, as 5:3
+            style = replace(style, overline=more[0] == 3)
         else:
             style = _simple(style, number)
     return style
@@ -154,14 +181,15 @@ def _simple(style: Style, number: int) -> Style:
         return PLAIN
     if number in _ON:
         return replace(style, **_ON[number])
-    for first, base, is_ground in ((30, 0, False), (40, 0, True), (90, 8, False), (100, 8, True)):
+    for first, base, name in ((30, 0, "fg"), (40, 0, "bg"), (90, 8, "fg"), (100, 8, "bg")):
         if first <= number < first + 8:
-            return _on(style, base + number - first, is_ground=is_ground)
-    return _on(style, None, is_ground=number == 49) if number in (39, 49) else style
+            return _with(style, name, base + number - first)
+    return style
 
 
-def _on(style: Style, colour: Colour, *, is_ground: bool) -> Style:
-    return replace(style, bg=colour) if is_ground else replace(style, fg=colour)
+def _with(style: Style, name: str, colour: Colour) -> Style:
+    changed: dict[str, Any] = {name: colour}
+    return replace(style, **changed)
 
 
 def _taken(words: Iterator[str]) -> list[int]:

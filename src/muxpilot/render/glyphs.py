@@ -12,7 +12,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
 
-from muxpilot.render.cells import Cell
+from muxpilot.render.cells import Cell, is_flag
+from muxpilot.render.drawn import is_drawn, prompt_sign
 
 WIDTH, HEIGHT = 8, 16
 
@@ -22,26 +23,35 @@ Bitmap = tuple[int, ...]  # one number for each row, its highest bit on the left
 def bitmap(cell: Cell) -> Bitmap:
     """A cell as it is drawn, with the marks that stand on its character and with its style."""
     wide = cell.width * WIDTH
-    rows = _fitted(cell.text[0], wide)
+    rows = _flag(cell.text) if cell.width == 2 and is_flag(cell.text[1:2]) else _fitted(cell.text[0], wide)
     for mark in filter(_is_mark, cell.text[1:]):
         rows = tuple(one | other for one, other in zip(rows, _fitted(mark, wide), strict=True))
     style = cell.style
-    if style.bold:
-        rows = tuple(row | row >> 1 for row in rows)
-    if style.italic:
-        rows = tuple(row >> 1 if at < 6 else row << 1 if at > 11 else row for at, row in enumerate(rows))
+    if not is_drawn(cell.text):
+        rows = _slanted(rows, is_bold=style.bold, is_italic=style.italic)
+    ruled = {8: style.strike, 0: style.overline}
     full = (1 << wide) - 1
-    rows = tuple(row & full for row in rows)
-    return _ruled(rows, cell, full)
+    return tuple(full if ruled.get(at) else row & full for at, row in enumerate(rows))
 
 
-def _ruled(rows: Bitmap, cell: Cell, full: int) -> Bitmap:
+def _flag(letters: str) -> Bitmap:
+    both = zip(_fitted(letters[0], WIDTH), _fitted(letters[1], WIDTH), strict=True)
+    return tuple(first << WIDTH | second for first, second in both)
+
+
+def _slanted(rows: Bitmap, *, is_bold: bool, is_italic: bool) -> Bitmap:
+    if is_bold:
+        rows = tuple(row | row >> 1 for row in rows)
+    if is_italic:
+        rows = tuple(row >> 1 if at < 6 else row << 1 if at > 11 else row for at, row in enumerate(rows))
+    return rows
+
+
+def underline(cell: Cell) -> Bitmap:
+    """The line below a cell, for itself: it may have a colour of its own."""
     lines = dict(_UNDERLINES.get(cell.style.underline, ()))
-    if cell.style.strike:
-        lines[8] = 0xFFFF
-    if cell.style.overline:
-        lines[0] = 0xFFFF
-    return tuple(row | lines.get(at, 0) & full for at, row in enumerate(rows))
+    full = (1 << cell.width * WIDTH) - 1
+    return tuple(lines.get(at, 0) & full for at in range(HEIGHT))
 
 
 # By kind, which rows get which pattern.
@@ -67,7 +77,7 @@ def has(char: str) -> bool:
 def _fitted(char: str, wide: int) -> Bitmap:
     found = _page(ord(char) >> 8).get(ord(char) & 255)
     if found is None:
-        return _stand_in(ord(char), wide)
+        return prompt_sign(ord(char)) or _stand_in(ord(char), wide)
     columns = len(found) // HEIGHT * 4
     digits = columns // 4
     rows = [int(found[at * digits : (at + 1) * digits], 16) for at in range(HEIGHT)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
-from muxpilot.render.cells import Screen, Style
+from muxpilot.render.cells import Screen
+from muxpilot.render.glyphs import HEIGHT, WIDTH
 from muxpilot.render.palette import Theme, hexed
-from muxpilot.render.runs import Run, runs
+from muxpilot.render.runs import Run, is_shape, path, printable, runs, text_rules
 
+# A cell is 8 by 16 pixels whatever the font, so that grounds and shapes meet; letters stand where their
+# cells are, also those that are read from right to left.
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -17,8 +20,12 @@ _PAGE = """\
 <title>{title}</title>
 <style>
 body {{ margin: 0; background: {bg}; }}
-pre {{ margin: 0; padding: 8px; color: {fg}; font: 14px/1.2 ui-monospace, Menlo, monospace; }}
-b {{ display: inline-block; width: 2ch; font-weight: inherit; overflow: hidden; vertical-align: top; }}
+pre {{ margin: 0; padding: 8px; color: {fg}; font: 13px/16px ui-monospace, Menlo, Consolas, monospace;
+  letter-spacing: calc(8px - 1ch); text-underline-offset: 0; direction: ltr; unicode-bidi: bidi-override; }}
+span, b, i {{ display: inline-block; height: 16px; vertical-align: top; font: inherit; }}
+b {{ width: 16px; overflow: hidden; }}
+i {{ position: relative; color: transparent; }}
+svg {{ position: absolute; width: 100%; height: 100%; }}
 </style>
 </head>
 <body><pre>{body}</pre></body>
@@ -38,30 +45,21 @@ def _row(screen: Screen, theme: Theme, row: int) -> str:
 
 
 def _span(run: Run, theme: Theme) -> str:
-    text = escape("".join(char if char.isprintable() or char == "\u200d" else "\ufffd" for char in run.text))
-    words = f"<b>{text}</b>" if run.width == 2 and not run.text.isascii() else text
+    text = escape(printable(run.text))
+    is_wide = run.width == 2 and len(run.text) != 2
+    words = _shape(run, text) if is_shape(run) else f"<b>{text}</b>" if is_wide else text
     style = ";".join(
         (
             *((f"color:{hexed(run.fg)}",) if run.fg != theme.fg else ()),
             *((f"background:{hexed(run.bg)}",) if run.bg != theme.bg else ()),
-            *_rules(run.style),
+            *text_rules(theme, run),
         )
     )
     return f'<span style="{style}">{words}</span>' if style else words
 
 
-def _rules(style: Style) -> tuple[str, ...]:
-    lines = " ".join(
-        word
-        for word, is_on in (
-            ("underline", style.underline),
-            ("line-through", style.strike),
-            ("overline", style.overline),
-        )
-        if is_on
-    )
-    return (
-        *(("font-weight:bold",) if style.bold else ()),
-        *(("font-style:italic",) if style.italic else ()),
-        *((f"text-decoration:{lines}",) if lines else ()),
-    )
+def _shape(run: Run, text: str) -> str:
+    """The characters can be selected; what is seen is drawn."""
+    box = f'viewBox="0 0 {run.width * WIDTH} {HEIGHT}" preserveAspectRatio="none"'
+    drawn = f'<path fill="{hexed(run.fg)}" d="{path(run)}"/>'
+    return f'<i><svg {box} shape-rendering="crispEdges">{drawn}</svg>{text}</i>'

@@ -25,7 +25,7 @@ DARK = Theme(
     fg=(0xD8, 0xDC, 0xE2),
     bg=(0x14, 0x17, 0x1C),
     ansi=_rgb(
-        "2b3038 e0565b 6fbf5f d9a83c 5b93e6 c178d8 4fb8bf c4c9d1"
+        "464d58 e0565b 6fbf5f d9a83c 5b93e6 c178d8 4fb8bf c4c9d1"
         " 6b7480 ff7b7f 93dd82 f7cb66 85b4ff dd9df0 7adbe1 ffffff"
     ),
 )
@@ -33,8 +33,8 @@ LIGHT = Theme(
     fg=(0x1F, 0x24, 0x2B),
     bg=(0xFF, 0xFF, 0xFF),
     ansi=_rgb(
-        "1f242b b3202a 1d7a2c 8a5a00 1a56b8 8a2ba3 0a6e78 8d95a0"
-        " 59626e d1353f 2a9a3c a87000 2f70db a744c2 128893 d5dae0"
+        "1f242b b3202a 1d7a2c 8a5a00 1a56b8 8a2ba3 0a6e78 6b7480"
+        " 59626e d1353f 2a9a3c a87000 2f70db a744c2 128893 8a929d"
     ),
 )
 THEMES: Mapping[str, Theme] = {"dark": DARK, "light": LIGHT}
@@ -64,6 +64,11 @@ def colours(theme: Theme, style: Style, *, is_cursor: bool = False) -> tuple[Rgb
     if style.dim:
         fg = _between(fg, bg)
     return (bg if style.hidden else fg), bg
+
+
+def line_colour(theme: Theme, style: Style, text: Rgb) -> Rgb:
+    """What an underline looks like, below text of this colour."""
+    return text if style.hidden else rgb(theme, style.line, text)
 
 
 def _between(one: Rgb, other: Rgb) -> Rgb:

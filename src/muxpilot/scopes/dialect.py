@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import Tmux
@@ -40,6 +40,9 @@ class Dialect(Protocol):
 class Spoken(Tool):
     """`wires` are the names of arguments on the wire where they differ from those that policy knows."""
 
+    # As in the servers that the dialects come from: a client need not wait to use an id that it can foresee.
+    in_order: ClassVar[bool] = True
+
     spoken: str = ""
     log_name: str = ""
     wires: Mapping[str, str] = field(default_factory=dict)
@@ -66,11 +69,12 @@ class Spoken(Tool):
 
     @property
     def listing(self) -> dict[str, Any]:
+        """With every default: few ask for a dialect, so a word more costs nobody."""
         row = super().listing
+        properties = self.input_schema["properties"]
         if not self.shows_limits:
-            properties = row["inputSchema"]["properties"]
-            kept = {name: _plain(schema) for name, schema in properties.items()}
-            row["inputSchema"] = {**row["inputSchema"], "properties": kept}
+            properties = {name: _plain(schema) for name, schema in properties.items()}
+        row["inputSchema"] = {**row["inputSchema"], "properties": properties}
         return row
 
     def chosen(self, raw: Mapping[str, Any]) -> Tool:

@@ -42,12 +42,18 @@ def token(http: Http) -> bytes | None:
 
 def listen(http: Http) -> list[socket.socket]:
     """One socket; without a token on loopback only, whatever the name resolves to."""
+    asked = f"--http {f'[{http.host}]' if ':' in http.host else http.host}:{http.port}"
     family, address = _resolved(http)
     if http.token_file is None and not is_loopback(address[0]):
         raise BadInput(
-            f"--http {http.host}:{http.port} would be open to other machines.",
+            f"{asked} would be open to other machines.",
             "Add --http-token-file PATH, or use 127.0.0.1.",
         )
+    return [bound(family, address, asked)]
+
+
+def bound(family: socket.AddressFamily, address: tuple[str, int], asked: str) -> socket.socket:
+    """A socket that listens; `asked` is the flag that wanted it."""
     # The protocol is said, or asyncio would not switch Nagle's algorithm off: 40 ms for each answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -56,9 +62,9 @@ def listen(http: Http) -> list[socket.socket]:
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        what = f"--http {http.host}:{http.port} cannot be listened on: {error.strerror}."
+        what = f"{asked} cannot be listened on: {error.strerror}."
         raise BadInput(what, "Use another address or port; 0 is any port that is free.") from None
-    return [listener]
+    return listener
 
 
 def is_loopback(host: str) -> bool:

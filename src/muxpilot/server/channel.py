@@ -27,7 +27,7 @@ def channel(session: ServerSession) -> Callable[[WatchResult, int | None], Await
 
 
 def message(result: WatchResult, exit_code: int | None) -> dict[str, Any]:
-    """What is pushed; each value of `meta` is a text, and what is not known is left out."""
+    """What is pushed; each value of `meta` is a text, empty where it is not known."""
     state = wire(result.pane_state)
     code = state["exitCode"] if exit_code is None else exit_code
     meta = {
@@ -35,10 +35,9 @@ def message(result: WatchResult, exit_code: int | None) -> dict[str, Any]:
         "event": result.event,
         "detail": result.detail,
         "elapsedSecs": f"{result.elapsed:.2f}",
+        "exitCode": "" if code is None else str(code),
         "isAlive": "true" if state["isAlive"] else "false",
     }
-    if code is not None:
-        meta["exitCode"] = str(code)
     what = f"{result.event} — {result.detail}"
     if result.event == "exit" and code is not None:
         what = f"process exited (code {code}). {result.detail}"

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from muxpilot.dispatch import incident
-from muxpilot.server.address import is_loopback
+from muxpilot.server.callers import (
+    Asgi,
+    Message,
+    Receive,
+    Refusal,
+    Scope,
+    Send,
+    check_place,
+    headers_of,
+    refuse,
+)
 from muxpilot.server.pipes import LARGEST_LINE
 from muxpilot.server.stdio import parsed
 
@@ -18,25 +27,8 @@ METHODS = ("GET", "POST", "DELETE")
 
 # A body that takes longer than this is not waited for.
 BODY_S = 30.0
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-class Refusal(Exception):
-    """An answer in place of the protocol's."""
-
-    def __init__(self, status: int, words: str, **headers: str) -> None:
-        super().__init__(words)
-        self.status = status
-        self.headers = {"content-type": "text/plain; charset=utf-8", **headers}
-
-    @property
-    def body(self) -> bytes:
-        return f"{self}\n".encode()
+# Of one that is refused, so much is passed over, as long as it keeps coming.
+_PASSED_OVER, _PASSING_S, _PAUSE_S = 64 << 20, 3.0, 0.25
 
 
 class NoMessage(Refusal):
@@ -98,19 +90,15 @@ class Gate:
                 receive = await _with_body(scope, receive)
             await self._inner(scope, receive, told)
         except Refusal as refusal:
-            await _answer(send, refusal)
+            await refuse(send, refusal)
         except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
             words = incident(f"{scope['method']} {PATH}")
             if not begun:
-                await _answer(send, Refusal(500, words))
+                await refuse(send, Refusal(500, words))
 
     def _check(self, scope: Scope) -> None:
-        headers = _headers(scope)
-        if self._is_local and not _is_local_name(headers.get(b"host", b"")):
-            raise Refusal(421, "This Host is not served here. Use localhost or 127.0.0.1.")
-        origin = headers.get(b"origin")
-        if origin is not None and not _is_local_origin(origin):
-            raise Refusal(403, "Pages of this Origin are not served.")
+        headers = headers_of(scope)
+        check_place(headers, is_local=self._is_local)
         if self._token is not None and not self._has_token(headers.get(b"authorization", b"")):
             challenge = {"www-authenticate": "Bearer"}
             raise Refusal(401, "A bearer token is needed, and this is not the one.", **challenge)
@@ -125,36 +113,10 @@ class Gate:
         return is_right and scheme.lower() == b"bearer"
 
 
-def _headers(scope: Scope) -> Mapping[bytes, bytes]:
-    """A header that is there twice is as good as wrong: nothing that we ask for matches both."""
-    found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        found[name] = found[name] + b", " + value if name in found else value
-    return found
-
-
-def _is_local_name(host: bytes) -> bool:
-    try:
-        parts = urlsplit(f"//{host.decode('ascii')}")
-        _ = parts.port  # a port that is none is refused
-    except ValueError:
-        return False
-    return parts.netloc != "" and parts.username is None and _is_this_machine(parts.hostname)
-
-
-def _is_local_origin(origin: bytes) -> bool:
-    scheme, _, host = origin.partition(b"://")
-    return scheme in (b"http", b"https") and _is_local_name(host)
-
-
-def _is_this_machine(name: str | None) -> bool:
-    return name is not None and (name == "localhost" or is_loopback(name))
-
-
 async def _with_body(scope: Scope, receive: Receive) -> Receive:
     """The whole body, read within bounds and known to be a message; then whatever else comes."""
     body = await _body(scope, receive)
-    if _headers(scope).get(b"content-type", b"").lower().startswith(b"application/json"):
+    if headers_of(scope).get(b"content-type", b"").lower().startswith(b"application/json"):
         message = parsed(body)
         if isinstance(message, bytes):
             raise NoMessage(message)
@@ -168,8 +130,11 @@ async def _with_body(scope: Scope, receive: Receive) -> Receive:
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
     too_large = Refusal(413, f"A request may have {LARGEST_LINE} bytes.", connection="close")
-    length = _headers(scope).get(b"content-length", b"0")
+    headers = headers_of(scope)
+    length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_LINE:
+        if b"expect" not in headers:  # else nothing is sent before we ask for it
+            await _pass_over(receive)
         raise too_large
     body = bytearray()
     try:
@@ -180,6 +145,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
                     raise Refusal(400, "The request ended before its body did.")
                 body += message.get("body", b"")
                 if len(body) > LARGEST_LINE:
+                    await _pass_over(receive)
                     raise too_large
                 if not message.get("more_body"):
                     return bytes(body)
@@ -188,9 +154,13 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
         raise Refusal(408, words, connection="close") from None
 
 
-async def _answer(send: Send, refusal: Refusal) -> None:
-    body = refusal.body
-    headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+async def _pass_over(receive: Receive) -> None:
+    """Who is still sending when we close the connection gets a broken pipe in place of the answer."""
+    passed = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PASSING_S):
+            while passed < _PASSED_OVER:
+                message = await asyncio.wait_for(receive(), _PAUSE_S)
+                passed += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return

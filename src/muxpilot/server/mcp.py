@@ -17,6 +17,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
 )
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -29,8 +30,9 @@ from muxpilot.prompts import PROMPTS
 from muxpilot.resources import ROWS, ResourceFailed
 from muxpilot.server.channel import CAPABILITY, channel
 from muxpilot.server.ties import in_time, ties
+from muxpilot.server.written import Written
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.context import Caller, unkept
+from muxpilot.toolkit.context import Caller, unheard, unkept
 
 RESOURCE_NOT_FOUND = -32002
 _THE_LIST = ""  # no resource has this address
@@ -97,7 +99,8 @@ class Face(Server[Any]):
     async def _called(self, ctx: Ctx, name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         told = channel(ctx.session) if self._app.settings.channel else None
         tied = ties(ctx, self._app.dispatch.watches)
-        caller = Caller(ctx.session.report_progress, told, tied.watch if tied else unkept)
+        progress = unheard if progress_token_from_params(ctx.params) is None else ctx.session.report_progress
+        caller = Caller(progress, told, tied.watch if tied else unkept)
         return _result(await self._app.dispatch.call(name, arguments or {}, caller))
 
     async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
@@ -228,7 +231,7 @@ def _is_plain_call(ctx: Ctx) -> bool:
 def _result(answer: Answer) -> dict[str, Any]:
     result: dict[str, Any] = {"content": [_block(answer)], "isError": answer.is_error}
     if answer.structured is not None:
-        result["structuredContent"] = answer.structured
+        result["structuredContent"] = Written(answer.structured, answer.text)
     return result
 
 

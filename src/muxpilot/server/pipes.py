@@ -58,6 +58,7 @@ class Reader:
         self._is_ended = False
 
     def end(self) -> None:
+        self._lines.clear()
         self._is_ended = True
         self._wake()
 
@@ -73,7 +74,7 @@ class Reader:
                 await self._until_readable()
             elif not self._lines:
                 await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
-        return self._lines.popleft() if self._lines and not self._is_ended else None
+        return self._lines.popleft() if self._lines else None
 
     def _read(self) -> bool:
         """Whether there was anything, an end included."""
@@ -107,12 +108,18 @@ class Reader:
         *whole, rest = data.split(b"\n")
         for piece in whole:
             self._keep(piece)
-            kind = TooLong if self._size > LARGEST_LINE else bytes
-            self._lines.append(kind(self._rest))
-            self._rest.clear()
-            self._size = 0
+            self._finish_line()
         self._keep(rest)
-        self._is_ended |= not data
+        if not data:
+            self._is_ended = True
+            if self._rest.strip():
+                self._finish_line()  # the last one may lack its line feed
+
+    def _finish_line(self) -> None:
+        kind = TooLong if self._size > LARGEST_LINE else bytes
+        self._lines.append(kind(self._rest))
+        self._rest.clear()
+        self._size = 0
 
     def _keep(self, piece: bytes) -> None:
         self._rest += piece

@@ -6,10 +6,12 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from mcp.server.runner import serve_loop
+from mcp.server.connection import Connection
+from mcp.server.runner import serve_connection
 
 from muxpilot.app import build
 from muxpilot.config import Settings
+from muxpilot.server.calls import Calls
 from muxpilot.server.mcp import Face
 from muxpilot.server.stdio import Wire, stdio
 
@@ -38,5 +40,7 @@ async def _serve(face: Face, wire: Wire) -> None:
     if opening is None or opening.method != "initialize":
         await face.run(wire.incoming, wire.outgoing, options)
         return
+    calls = Calls(wire.incoming, wire.outgoing)
+    connection = Connection.for_loop(calls)
     async with face.lifespan(face) as state:
-        await serve_loop(face, wire.incoming, wire.outgoing, lifespan_state=state, init_options=options)
+        await serve_connection(face, calls, connection=connection, lifespan_state=state, init_options=options)

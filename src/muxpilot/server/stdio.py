@@ -5,7 +5,8 @@ the loop reads and writes the pipes itself. A client that does not read makes it
 in the end its own requests, but nothing else. While we serve, descriptor 0 is empty and descriptor 1 is
 stderr, so that nothing else in this process can read or write the protocol.
 
-There is one way out: the end of stdin. A signal is taken as that.
+There is one way out: the end of stdin. A signal is taken as that, but for those who wait: whoever closes
+stdin after the last question (`printf … | muxpilot`) may still get answers that take no long time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -26,7 +26,9 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from muxpilot.frozen import frozen
 from muxpilot.server.pipes import LARGEST_LINE, PIPE, Reader, TooLong, Writer, taken
+from muxpilot.server.written import line_of
 
 # So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
 MOST_UNANSWERED = 500
@@ -34,11 +36,12 @@ MOST_UNANSWERED = 500
 # What may come before the first request: a notification that the client is ready, if anything.
 _MOST_BEFORE_OPENING = 8
 
-# How long a client that has left may still read what is due to it.
+# How long calls go on whose client has closed its end, and how long it may then read what is due to it.
+_PATIENCE_S = 0.4
 _GRACE_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wire:
     """The two streams that the SDK serves, and the way to end them as the client would."""
 
@@ -77,6 +80,11 @@ class Unanswered:
 
     async def room(self) -> None:
         while len(self._ids) >= MOST_UNANSWERED and not self._is_open:
+            self._fewer.clear()
+            await self._fewer.wait()
+
+    async def none(self) -> None:
+        while self._ids and not self._is_open:
             self._fewer.clear()
             await self._fewer.wait()
 
@@ -129,6 +137,8 @@ class Incoming(Stream):
             await self._unanswered.room()
             line = await self._reader.line()
             if line is None:
+                with anyio.move_on_after(_PATIENCE_S):
+                    await self._unanswered.none()
                 asyncio.get_running_loop().call_later(_GRACE_S, self._writer.close)
                 raise anyio.EndOfStream
             message = parsed(line)
@@ -168,12 +178,16 @@ class Outgoing(Stream):
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
-        self._writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        self.write(message)
         try:
             await self._writer.room(PIPE)
         finally:
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                 self._unanswered.discard(message.id)
+
+    def write(self, message: types.JSONRPCMessage) -> None:
+        """Without waiting for anything."""
+        self._writer.write(line_of(message))
 
 
 def parsed(line: bytes) -> types.JSONRPCMessage | bytes:
@@ -184,6 +198,8 @@ def parsed(line: bytes) -> types.JSONRPCMessage | bytes:
             f"Request too large: the limit is {LARGEST_LINE} bytes",
             _identity_at_an_end(line),
         )
+    with suppress(ValidationError):  # almost always it is one, which takes a third of the time to see
+        return types.JSONRPCRequest.model_validate_json(line, by_name=False)
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:

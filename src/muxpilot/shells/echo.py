@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+_COMPARED = 200
+_UNCOMPARED = re.compile(rb"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]|[^\x21-\x7e]")
 _UNSEEN = re.compile(rb"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]|[\x00-\x20\x7f]")
 
 
@@ -20,3 +22,16 @@ def echo_end(data: bytes, line: str) -> int:
             return at + 1
         at = data.find(b"\n", at + 1)
     return -1
+
+
+def may_show(echo: bytes, line: str, *, is_drawn: bool) -> bool:
+    """Whether what a shell printed before a command began can be the echo of this line.
+
+    `is_drawn`: an editor draws it with colours and proposals, so that its characters stand apart.
+    """
+    seen = _UNCOMPARED.sub(b"", echo)
+    typed = _UNCOMPARED.sub(b"", line[:_COMPARED].encode("utf-8", "surrogateescape"))
+    if not seen or typed in seen:
+        return True
+    left = iter(seen)
+    return is_drawn and all(byte in left for byte in typed)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused
+from muxpilot.reading.render import text_lines
 from muxpilot.shells.command import Command
-from muxpilot.shells.layers import At, HalfLine, Layer
+from muxpilot.shells.layers import At, Layer
 from muxpilot.shells.loader import Loader
-from muxpilot.shells.prompts import looks_like_a_far_shell, typed_after
+from muxpilot.shells.prompts import looks_like_a_far_shell, looks_like_a_shell, typed_after
 from muxpilot.state import State
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ _QUIET_S = 0.15
 # A shell that starts with our marks prints them in its own time.
 _STARTING_S = 0.7
 _REMOTE_QUIET_S = 0.4
-_SETTLED_S, _SETTLING = 1.0, 50
 _SOMEBODYS = "A program that somebody started is running."
+_SOMEBODY_TYPES = "Somebody has typed at the prompt."
+_ANOTHERS = "Another muxpilot runs a command in the pane."
+_NOT_OURS = "The shell tells our marks no more."
 
 
 class Gate:
@@ -35,17 +37,21 @@ class Gate:
             if self._shell.ended is not None:
                 raise Refused(f"The pane has ended: {self._shell.ended}.")
             known = self._shell.changes
-            obstacle = await self._obstacle()
+            obstacle = await self._obstacle() if self._shell.turn.take() else _ANOTHERS
             if obstacle is None and self._shell.layers.top is not None:
+                self._shell.turn.claim()
                 return self._shell.layers.top
+            self._shell.turn.give()
             command.waits(None, obstacle)
             await self._shell.change(pause_s, since=known)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S) if obstacle != _ANOTHERS else _FIRST_PAUSE_S
         return None
 
     async def _obstacle(self) -> str | None:
         """What keeps a command from being typed, in words; None if nothing does."""
         layer = self._shell.layers.top
+        if self._shell.turn.is_after_another and layer is not None and layer.command is None:
+            return await self._load_again(layer)
         if layer is None or layer.at in (At.UNKNOWN, At.RUNNING, At.STARTING):
             return await self._enter(layer)
         if layer.at is At.CONTINUATION and layer.command is not None:
@@ -53,6 +59,11 @@ class Gate:
         if layer.at is not At.PROMPT:
             return "The shell is not at its prompt."
         return await self._typed_at(layer)
+
+    async def _load_again(self, layer: Layer) -> str | None:
+        """Another muxpilot has loaded its marks in place of ours, or somebody has taken them out."""
+        self._shell.layers.forget(layer, _NOT_OURS)
+        return await self._enter(self._shell.layers.top)
 
     async def _typed_at(self, layer: Layer) -> str | None:
         """What a person does at this prompt, or has typed there."""
@@ -63,12 +74,17 @@ class Gate:
         if not layer.shell.tells_start:
             if layer.is_fresh:
                 await self._shell.quiet()
-            await self._settled()
-        if layer.half_line is not None and layer.half_line.seen == stream.end:
-            return layer.half_line.words
+            await self._shell.caught_up()
+            await self._shell.settled()
+            await self._shell.caught_up()
+        if layer.half_line == stream.end:
+            return _SOMEBODY_TYPES
         since = stream.read(layer.prompt_offset, stream.end)
-        if b"\n" in since and not layer.shell.tells_start and not await self._is_back():
-            return _SOMEBODYS
+        if b"\n" in since and not layer.shell.tells_start:
+            if not await self._is_back():
+                return _SOMEBODYS
+            if looks_like_a_shell(text_lines(since)[-1]):
+                return await self._load_again(layer)  # a prompt without our marks
         prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
         typed = typed_after(prompt, since) if since else ""
         is_empty = not typed
@@ -76,27 +92,18 @@ class Gate:
             is_empty = await self._shell.typed_line(layer) == 0
             if layer.at is not At.PROMPT:
                 return _SOMEBODYS  # what was typed ahead has begun
+            if layer.typed_line is None and not typed:
+                return await self._load_again(layer)  # the key means nothing there any more
             layer.may_hide = False
             if not is_empty:
                 await self._shell.quiet()  # the key has drawn the line again
-        words = f"Somebody has typed at the prompt: {typed[-80:]!r}."
-        layer.half_line = None if is_empty else HalfLine(stream.end, words)
-        return None if is_empty else words
+        layer.half_line = None if is_empty else stream.end
+        return None if is_empty else _SOMEBODY_TYPES
 
     async def _is_back(self) -> bool:
         """Where no mark tells a start, a line end behind the prompt means that something was begun."""
         quiet = self._shell.silence_s() >= _QUIET_S
         return quiet and (await self._shell.state()).waiting_for == "shell"
-
-    async def _settled(self) -> None:
-        """Some set the terminal up only after they have shown the prompt, and would echo the line again."""
-        for _ in range(_SETTLING):
-            if self._shell.silence_s() > _SETTLED_S:
-                return
-            state = await self._shell.state()
-            if state.waiting_for == "shell" or not state.is_known:
-                return
-            await asyncio.sleep(_SETTLED_S / _SETTLING)
 
     async def _give_up_the_unfinished(self, layer: Layer) -> str | None:
         """A command of ours that the shell waits for the rest of has done nothing yet: the next one goes."""

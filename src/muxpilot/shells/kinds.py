@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from muxpilot.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Shell:
     """One kind of shell.
 
     `tells_start`: a mark says where a command's output begins; else it follows the echoed line.
     `pastes`: several lines, and tabs, are one edit; else they are typed line by line.
     `has_key`: a private key tells how much is typed at the prompt.
+    `draws`: its editor draws a line with colours and proposals.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Shell:
     pastes: bool = False
     pastes_tabs: bool = False
     has_key: bool = False
+    draws: bool = False
     special: str = ""  # characters that mean something only to an interactive shell: the key takes it away
     source: str = "."
     typed_script: str = ""  # what comes before the script where it is typed
@@ -53,6 +56,7 @@ SHELLS: Mapping[str, Shell] = {
             pastes=True,
             pastes_tabs=True,
             has_key=True,
+            draws=True,
             special="!#^",
             typed_script="zsh-typed.zsh",
             loads="__muxpilot_load\n",
@@ -63,6 +67,7 @@ SHELLS: Mapping[str, Shell] = {
             tells_start=True,
             pastes=True,
             has_key=True,
+            draws=True,
             source="source",
             typed_script="fish-typed.fish",
             keeps_status="",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from muxpilot.shells.command import Command
-from muxpilot.shells.echo import echo_end
+from muxpilot.shells.echo import echo_end, may_show
 from muxpilot.shells.kinds import SHELLS, Shell, exit_code
 from muxpilot.shells.marks import Mark, Scanner
 
@@ -37,14 +37,6 @@ class At(enum.Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class HalfLine:
-    """What a person has typed at a prompt, and how far the stream was when that was found out."""
-
-    seen: int
-    words: str
-
-
 @dataclass(slots=True, eq=False)
 class Layer:
     nonce: str
@@ -54,7 +46,7 @@ class Layer:
     command: Command | None = None
     status: int | None = None
     prompt_offset: int = 0
-    half_line: HalfLine | None = None
+    half_line: int | None = None  # the stream's end when something of a person's stood at the prompt
     began: float = 0.0
     is_fresh: bool = True  # nothing of ours was typed at its prompt yet
     may_hide: bool = False  # it ran so long that somebody may have typed ahead, unseen
@@ -64,9 +56,14 @@ class Layer:
     echo: bytearray | None = None  # what came since the typing, where no mark tells the start
     line: str = ""  # what was typed last
     lines_left: list[str] | None = None
+    is_doubted: bool = False  # what has begun may be a line that somebody typed just before ours
 
     def forget_length(self) -> None:
         self.typed_line = None
+
+    def shows_its_line(self) -> bool:
+        echo = bytes(self.echo or b"")
+        return self.command is None or may_show(echo, self.line, is_drawn=self.shell.draws)
 
     def said_of_the_line(self) -> bytes:
         """What a shell printed behind the echo of a line that never started."""
@@ -119,7 +116,7 @@ class Layers:
         """A line of the layer's command is about to be typed at its prompt."""
         layer.began, layer.is_fresh = time.monotonic(), False
         layer.at, layer.status, layer.line = At.TYPED, None, line
-        layer.echo, layer.is_capturing = bytearray(), False
+        layer.echo, layer.is_capturing, layer.is_doubted = bytearray(), False, False
 
     def forget(self, layer: Layer, reason: str) -> None:
         """A layer, and all inside it, that will not speak again."""
@@ -136,7 +133,9 @@ class Layers:
             if layer.command is None:
                 continue
             if not self.stack and status is not None:
-                layer.command.finish(status, "The shell ended with it, and the pane is closed.")
+                is_unseen = layer.at is At.TYPED and not layer.command.output.size
+                words = " What it printed was not seen." if is_unseen else ""
+                layer.command.finish(status, f"The shell ended with it, and the pane is closed.{words}")
             else:
                 layer.command.lose(reason)
 
@@ -186,11 +185,20 @@ class Layers:
     def starts(self, layer: Layer, _: Mark) -> None:
         if layer.at is not At.TYPED:
             layer.began = time.monotonic()
+        self._disown(layer)
+        layer.is_doubted = layer.at is At.TYPED and not layer.shows_its_line()
         layer.at, layer.status, layer.half_line = At.RUNNING, None, None
         layer.is_capturing, layer.echo = layer.command is not None, None
 
+    def _disown(self, layer: Layer) -> None:
+        """Another command follows at once: the one before it was not ours."""
+        if layer.is_doubted and layer.command is not None:
+            layer.command.output.restart()
+        layer.is_doubted = False
+
     def output_ends(self, layer: Layer, _: Mark) -> None:
         if layer.command is not None and layer.echo and layer.at is At.TYPED:
+            self._disown(layer)
             layer.command.output.feed(layer.said_of_the_line())
         for inner in self.stack[self.stack.index(layer) :]:
             inner.is_capturing, inner.echo = False, None
@@ -199,7 +207,7 @@ class Layers:
         self.output_ends(layer, mark)
         layer.may_hide = time.monotonic() - layer.began > _A_MOMENT_S
         layer.at, layer.status, layer.half_line = At.FINISHED, exit_code(mark.number), None
-        if not layer.lines_left:
+        if not layer.lines_left and not layer.is_doubted:
             self.finish(layer)
 
     def finishes_late(self, layer: Layer, mark: Mark) -> None:
@@ -211,11 +219,20 @@ class Layers:
         layer.prompt_offset = mark.end
         if layer.at is At.TYPED:
             return  # drawn again, while a line of ours is on its way
+        if layer.is_doubted and layer.at is At.FINISHED:
+            layer.at, layer.echo = At.TYPED, bytearray()  # ours may be about to begin
+            return
         if layer.at is At.RUNNING and layer.command is not None:
             layer.command.lose("The shell's prompt came back and told no status.")
             layer.command = None
         layer.at = At.PROMPT
         if not layer.lines_left:
+            self.finish(layer)
+
+    def trust(self, layer: Layer) -> None:
+        """Nothing has followed: what was doubted was the command."""
+        if layer.is_doubted and layer.at is At.TYPED and layer.status is not None:
+            layer.is_doubted, layer.at = False, At.PROMPT
             self.finish(layer)
 
     def finish(self, layer: Layer) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.tmux import Pane
+from muxpilot.tmux.capture import without_blank_end
 
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 _SETTLED_S = 0.05
 _LET_GO_S = 1.0
 _TRIES, _PAUSE_S = 200, 0.01
+_LAST_ROWS = 2000
+_TOMBSTONE = "Pane is dead"
+# What the option was, told to the next muxpilot should this one be killed.
+_WAS = "@muxpilot_remained"
 
 
 class Life:
@@ -54,14 +60,20 @@ class Life:
             self._timer.cancel()
         if self._is_kept or (self._pidfd < 0 and self._shell.row.far is None):
             return
-        connection, pane = self._shell.tmux.connection, self._shell.row.id
         self._before = await self._option()
         if self._before != "on":
             self._is_kept = True
-            await connection.run(("set-option", "-p", "-t", pane, "remain-on-exit", "on"))
+            await self._set((_WAS, self._before), ("remain-on-exit", "on"))
+
+    async def _set(self, *options: tuple[str, ...]) -> None:
+        pane = self._shell.row.id
+        await self._shell.tmux.connection.run(
+            *(("set-option", "-p", "-t", pane, *option) for option in options)
+        )
 
     async def _option(self) -> str:
-        ask = ("display-message", "-p", "-t", self._shell.row.id, "#{remain-on-exit}")
+        told = f"#{{?{_WAS},#{{{_WAS}}},#{{remain-on-exit}}}}"
+        ask = ("display-message", "-p", "-t", self._shell.row.id, told)
         word = (await self._shell.tmux.connection.run(ask)).first_line
         return {"": "off", "0": "off", "1": "on"}.get(word, word)
 
@@ -75,11 +87,10 @@ class Life:
     async def let_go(self) -> None:
         if self._is_kept and self._task is None:
             self._is_kept = False
-            option = ("set-option", "-p", "-t", self._shell.row.id)
             with suppress(MuxpilotError):  # the pane, or tmux, has gone
-                await self._shell.tmux.connection.run((*option, "-u", "remain-on-exit"))
+                await self._set(("-u", "remain-on-exit"), ("-u", _WAS))
                 if await self._option() != self._before:
-                    await self._shell.tmux.connection.run((*option, "remain-on-exit", self._before))
+                    await self._set(("remain-on-exit", self._before))
 
     async def bury(self) -> None:
         """Close a dead pane of another host, where only its stream tells that it has died."""
@@ -97,11 +108,11 @@ class Life:
     async def _tell(self) -> None:
         try:
             row = await self._dead()
-            while row is not None and self._shell.silence_s() < _SETTLED_S:
-                await self._shell.change(_SETTLED_S)
+            await self._heard_out()
             if row is None:
                 self._shell.end(None, "it is gone")
                 return
+            await self._recover()
             self._shell.end(row.exit_code, "its program has ended")
             is_ours_to_close = self._before == "off" or (self._before == "failed" and row.exit_code == 0)
             is_theirs_to_keep = not self._is_kept and await self._option() == "on"
@@ -109,6 +120,26 @@ class Life:
                 await self._shell.tmux.panes.kill(row.id)
         except MuxpilotError as error:
             self._shell.end(None, error.what)
+
+    async def _heard_out(self) -> None:
+        """Its last words are on their way, by another connection than the one that told its death."""
+        shell = self._shell
+        with suppress(MuxpilotError):
+            await shell.tmux.streams.catch_up(shell.row.id)
+        await shell.caught_up_with_stream()
+        while shell.silence_s() < _SETTLED_S:
+            await shell.change(_SETTLED_S)
+
+    async def _recover(self) -> None:
+        """tmux sends no more of a pane once it is dead: its last words may stand on its screen only."""
+        shell, layer = self._shell, self._shell.layers.top
+        if layer is None or layer.command is None or shell.tmux.streams.is_ours(shell.row.id):
+            return
+        rows = await shell.tmux.capture.last(shell.row.id, _LAST_ROWS, join=True)
+        shown = _behind(rows, layer.line.rpartition("\n")[2].strip())
+        known = layer.command.output.whole()[0]
+        if shown.startswith(known) and shown.rstrip("\n") != known.rstrip("\n"):
+            layer.command.output.feed(shown.removeprefix(known).replace("\n", "\r\n").encode())
 
     async def _dead(self) -> Pane | None:
         for _ in range(_TRIES):
@@ -122,3 +153,12 @@ class Life:
                 return None  # another program was started in its place
             await asyncio.sleep(_PAUSE_S)
         return None
+
+
+def _behind(rows: Sequence[str], line: str) -> str:
+    """What a dead pane shows behind the line that was typed last, without what tmux wrote below it."""
+    ends = [at for at, row in enumerate(rows) if row.rstrip().endswith(line)]
+    shown = list(rows[ends[-1] + 1 :]) if ends else []
+    if shown and shown[-1].startswith(_TOMBSTONE):
+        del shown[-1]
+    return "".join(f"{row}\n" for row in without_blank_end(shown))

@@ -53,6 +53,9 @@ class Loader:
         except BaseException:
             self._shell.scanner.nonces.discard(self._nonce)
             raise
+        loaded = self._shell.layers.top
+        if loaded is not None and not loaded.shell.tells_start:
+            await self._shell.settled()
         return None
 
     async def _is_empty(self, state: State, line: str) -> bool:

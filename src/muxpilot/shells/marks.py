@@ -13,14 +13,15 @@ those with a nonce of ours count; all others are output like any other text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from muxpilot.frozen import frozen
 
 _INTRODUCER = b"\x1b]133;"
 _MARK = re.compile(rb"\x1b\]133;([IBPCEDLQS])(?:;([^;\x07\x1b]{0,120}))?;([0-9a-f]{8,64})\x07")
 _LONGEST = 220
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     kind: str
     value: str
@@ -50,7 +51,7 @@ class Scanner:
         start = 0
         for match in _MARK.finditer(data):
             nonce = match[3].decode()
-            if nonce in self.nonces:
+            if self._counts(nonce):
                 if match.start() > start:
                     found.append(data[start : match.start()])
                 value = (match[2] or b"").decode("utf-8", "replace")
@@ -66,6 +67,19 @@ class Scanner:
         """What was held back, when nothing will follow."""
         held, self._held = self._held, b""
         return held
+
+    def _counts(self, nonce: str) -> bool:
+        return nonce in self.nonces
+
+
+class Stripper(Scanner):
+    """Bytes in, the same without marks out, whosever they are: who reads a nonce could forge marks."""
+
+    def strip(self, data: bytes) -> bytes:
+        return b"".join(item for item in self.feed(data) if isinstance(item, bytes))
+
+    def _counts(self, nonce: str) -> bool:
+        return True
 
 
 def _unfinished(data: bytes, start: int) -> int:

@@ -134,6 +134,7 @@ class Output:
     """One command's output while it comes, and afterwards."""
 
     def __init__(self, height: int, cap_bytes: int) -> None:
+        self._height, self._cap_bytes = height, cap_bytes
         self._renderer: Renderer | None = Renderer(height)
         self._spool = Spool(cap_bytes)
         self.lost = 0
@@ -145,6 +146,11 @@ class Output:
         if self._renderer is not None:
             self._renderer.feed(data)
             self._spool.write(self._renderer.take())
+
+    def restart(self) -> None:
+        """What came until now was of another command."""
+        self._spool.close()
+        self._renderer, self._spool = Renderer(self._height), Spool(self._cap_bytes)
 
     def finish(self) -> None:
         if self._renderer is not None:

@@ -20,6 +20,7 @@ from muxpilot.shells.layers import At, Layer, Layers
 from muxpilot.shells.lives import Life
 from muxpilot.shells.marks import Mark, Scanner
 from muxpilot.shells.runs import Run
+from muxpilot.shells.turn import Turn
 from muxpilot.state import State, image_of, is_in_front, state_of
 from muxpilot.tmux import Data, End, Gap, Pane, PaneId, PaneStream, Tmux
 
@@ -30,7 +31,10 @@ _CATCH_UP_S = 5.0
 _CLEARINGS, _CLEARED_S = 10, 0.15
 _KEY_S = 0.5
 _QUIET_S, _QUIET_TRIES = 0.03, 20
+_SETTLED_S, _SETTLING = 1.0, 50
 _BURIAL_S = 3.0
+# Less than the silence after which a command is taken to wait for somebody.
+_DOUBT_S = 0.13
 
 # Nobody else types into the pane meanwhile.
 Exclusive = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -50,6 +54,7 @@ class PaneShell:
         self.scanner = Scanner()
         self.layers = Layers(self.scanner, self._changed, lambda layer: self.is_in_front(layer) is False)
         self.life = Life(self)
+        self.turn = Turn(tmux.socket, row)
         self.last_output = 0.0
         self.changes = 0
         self.looks_asked = 0  # how often somebody wanted to know at once what a command waits for
@@ -71,7 +76,7 @@ class PaneShell:
             self.stir()
         self.stream = await self._stack.enter_async_context(self.tmux.streams.open(self.row.id))
         begin = self.stream.start if self.tmux.streams.is_ours(self.row.id) else self.stream.end
-        end = self.stream.end
+        self.seen, end = begin, self.stream.end
         self.life.watch()
         self._reader = asyncio.create_task(self._read(self.stream, begin))
         await self.until(lambda: self.seen >= end, _CATCH_UP_S)
@@ -119,6 +124,27 @@ class PaneShell:
             await self.change(_QUIET_S, since=known)
             if self.changes == known:
                 return
+
+    async def caught_up(self) -> None:
+        """What tmux had of the pane when it was asked has come."""
+        if self.row.far is None:
+            await self.tmux.panes.get(self.row.id)
+
+    async def caught_up_with_stream(self) -> None:
+        """All that has come is read."""
+        if self.stream is not None:
+            end = self.stream.end
+            await self.until(lambda: self.seen >= end, _CATCH_UP_S)
+
+    async def settled(self) -> None:
+        """Some set the terminal up only after they have shown the prompt, and would echo the line again."""
+        for _ in range(_SETTLING):
+            if self.silence_s() > _SETTLED_S:
+                return
+            state = await self.state()
+            if state.waiting_for == "shell" or not state.is_known:
+                return
+            await asyncio.sleep(_SETTLED_S / _SETTLING)
 
     async def clear_line(self, layer: Layer) -> None:
         """Press Ctrl-C until the prompt is back: while a key's own work is done, fish takes no other."""
@@ -183,7 +209,6 @@ class PaneShell:
             self._changed()
 
     async def _read(self, stream: PaneStream, begin: int) -> None:
-        self.seen = begin
         async for event in stream.follow(begin):
             if isinstance(event, Data):
                 self._data(event)
@@ -209,8 +234,14 @@ class PaneShell:
         top = self.layers.top
         if mark.kind == "D":
             self._expect_prompt()
+        elif mark.kind == "B" and top is not None and top.is_doubted:
+            asyncio.get_running_loop().call_later(_DOUBT_S, self._trust, top)
         elif mark.kind == "I" and top is not None and self.row.far is None:
             top.image = image_of(top.pid)
+
+    def _trust(self, layer: Layer) -> None:
+        self.layers.trust(layer)
+        self._changed()
 
     def _gap(self, event: Gap) -> None:
         for layer in self.layers.stack:
@@ -255,6 +286,7 @@ class PaneShell:
                 log.exception("a command in pane %s", self.row.id)
                 command.lose("muxpilot failed; its log on stderr tells more.")
             finally:
+                self.turn.give()
                 self.withdraw(command)
 
     async def _run(self, layer: Layer, command: Command) -> None:

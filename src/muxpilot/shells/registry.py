@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from muxpilot.errors import BadInput, PaneDead, Refused
 from muxpilot.shells.command import Command, Status
@@ -12,6 +12,9 @@ from muxpilot.shells.output import Output
 from muxpilot.shells.pane import Exclusive, PaneShell
 from muxpilot.shells.typing import checked
 from muxpilot.tmux import PaneId, Tmux
+
+# Raises what forbids a key in a pane.
+Permit = Callable[[Tmux, PaneId], Awaitable[None]]
 
 OUTPUT_CAP_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
@@ -50,6 +53,7 @@ class Shells:
         """Queue a command for a pane; it runs when the pane's shell takes it."""
         text = checked(text)
         shell = await self.pane(tmux, pane)
+        await tmux.streams.hear_again(pane)  # or the command would end unseen
         command = Command(tmux.socket, pane, text, Output(shell.row.height, self._cap_bytes), delay_s)
         self._forget_the_old()
         self._commands[command.id] = command
@@ -125,8 +129,8 @@ class Shells:
         self._commands[command.id] = command
         return command
 
-    async def cancel(self, command: Command) -> None:
-        """Interrupt it where it runs; one that has not begun never will."""
+    async def cancel(self, command: Command, permit: Permit) -> None:
+        """Interrupt it where it runs, if a key may be pressed there; one that has not begun never will."""
         shell = self._panes.get((command.socket, command.pane))
         if not command.is_tracked:
             raise Refused("It was only typed, and is not tracked.", "Press C-c with send-keys.")
@@ -138,13 +142,24 @@ class Shells:
                 "It has opened a shell, in which Ctrl-C would interrupt something else.",
                 "Run exit there with execute-command.",
             )
-        command.is_cancelled = True
-        if command.status is Status.QUEUED:
-            shell.withdraw(command)
-            command.lose("It was cancelled before it began.")
+        if self.withdraw(command):
             return
+        await permit(shell.tmux, command.pane)
+        if command.ended is not None:  # by now: C-c would reach what comes after it
+            return
+        command.is_cancelled = True
         await shell.tmux.input.press(command.pane, "C-c")
         await command.end(_INTERRUPTED_S)
+
+    def withdraw(self, command: Command) -> bool:
+        """Whether it had not begun; then it never will."""
+        shell = self._panes.get((command.socket, command.pane))
+        if command.status is not Status.QUEUED or shell is None:
+            return False
+        command.is_cancelled = True
+        shell.withdraw(command)
+        command.lose("It was cancelled before it began.")
+        return True
 
     async def close(self) -> None:
         panes, self._panes = self._panes, {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from muxpilot.frozen import frozen
 from muxpilot.shells.command import Command, Status
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandResult:
     command_id: str
     pane_id: str

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from muxpilot.errors import Refused, Unavailable
 from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
+from muxpilot.shells.loader import Loader
 from muxpilot.shells.prompts import looks_like_a_far_shell, looks_like_a_question
 from muxpilot.shells.typing import lines_for, needs_file, type_line
 from muxpilot.state import State
@@ -25,6 +26,7 @@ _FIRST_LOOK_S, _RARELY_S = 0.15, 5.0
 _UNASKED_S = 0.6
 _START_S = 0.3
 _REFUSED_LINE = 127
+_WIPED_ROW = b"\r\x1b[2K"
 
 _KINDS = {"line": "a line of input", "password": "a password", "key": "a key"}
 
@@ -91,6 +93,7 @@ class Run:
         while not self._command.status.is_final:
             known = self._shell.changes
             if not is_last and self._layer.at in (At.CONTINUATION, At.PROMPT):
+                await self._shell.settled()
                 return False
             if self._layer.at is At.CONTINUATION:
                 self._is_unfinished()
@@ -143,6 +146,9 @@ class Run:
         if self._has_ended_unseen(state):
             self._shell.layers.forget(self._layer, "It has ended, unseen: its output was interrupted.")
             return True
+        if self._has_lost_its_marks(state):
+            is_quiet = self._shell.silence_s() >= 2 * _FIRST_LOOK_S  # they may be on their way
+            return is_quiet and await self._goes_on_without_marks(state, line)
         if self._opened_a_shell(state, line):
             self._command.waits(
                 "shell", f"It has opened a shell that stands at its prompt: {line.strip()!r}."
@@ -159,6 +165,30 @@ class Run:
         """After a gap in the stream, in which its end has been told."""
         is_back = state.waiting_for == "shell" and state.foreground_pid == self._layer.pid
         return self._layer.at is At.UNKNOWN and self._command.output.lost > 0 and is_back
+
+    def _has_lost_its_marks(self, state: State) -> bool:
+        """Where the prompt alone has marks, who sets PS1 anew takes them out."""
+        layer = self._layer
+        if layer.shell.tells_start or layer.at is not At.RUNNING:
+            return False
+        is_back = state.waiting_for == "shell" and state.foreground_pid == layer.pid
+        is_sure = not state.is_ambiguous or "PS1" in self._command.text
+        return is_back and is_sure
+
+    async def _goes_on_without_marks(self, state: State, line: str) -> bool:
+        """With marks again, the shell tells the status that it still knows. True when that was the end."""
+        layers, rest = self._shell.layers, self._layer.lines_left
+        self._command.output.feed(_WIPED_ROW)  # the prompt was taken for output
+        self._layer.command = None
+        layers.forget(self._layer, "")
+        loaded = layers.top if await Loader(self._shell).load(state, line) is None else None
+        if loaded is None or loaded.status is None:
+            self._command.lose("The shell's prompt came back without our marks, and told no status.")
+        elif not rest:
+            self._command.finish(loaded.status)
+        else:
+            self._layer, loaded.command, loaded.lines_left = loaded, self._command, rest
+        return not rest
 
     def _opened_a_shell(self, state: State, line: str) -> bool:
         if state.waiting_for == "shell":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from muxpilot.frozen import frozen
 from muxpilot.state.facts import Program, Wait
 from muxpilot.state.tty import Mode
 
@@ -24,7 +24,7 @@ _ALIKE = frozenset("fish ksh".split())
 _BASH_LINE = 1024  # bash without its editor asks for this much at its prompt, and for another in `read`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """What the program in front of a pane is doing.
 

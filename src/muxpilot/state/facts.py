@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from muxpilot.frozen import frozen
 
 
 class Wait(IntEnum):
@@ -17,7 +18,7 @@ class Wait(IntEnum):
     READS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocked:
     """`size`: how many bytes a read asks for, where that is known. `by_name`: told by wchan only."""
 
@@ -26,7 +27,7 @@ class Blocked:
     by_name: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """One process of the foreground group; `shell` is its kind if it is a shell that takes commands."""
 

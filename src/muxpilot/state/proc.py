@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from muxpilot.frozen import frozen
 
 _OF_TTY = os.makedev(5, 0)  # /dev/tty: whatever terminal the process that opened it has
 _PSEUDO = 136
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stat:
     """A process as its stat line tells it; `image` is the same for a fork and the process it came from."""
 
@@ -32,7 +33,7 @@ class Stat:
         return self.state in "Tt"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terminal:
     """A terminal by its device; each devpts file system counts from 0, so its own number belongs to it."""
 

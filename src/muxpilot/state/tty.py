@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import termios
-from dataclasses import dataclass
+
+from muxpilot.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     """`is_canonical`: the kernel gathers lines; `maps_return`: Enter arrives as a newline."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muxpilot.tmux.births import Birth, Program
 from muxpilot.tmux.endpoint import socket_for_path
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.models import Buffer, Client, Pane, Session, Window
+from muxpilot.tmux.models import Buffer, Client, ListedPane, Pane, Session, Window
 from muxpilot.tmux.sessions import Ensured
 from muxpilot.tmux.streams import Data, End, Gap, PaneStream
 from muxpilot.tmux.tmux import Tmux
@@ -18,6 +18,7 @@ __all__ = [
     "End",
     "Ensured",
     "Gap",
+    "ListedPane",
     "Pane",
     "PaneId",
     "PaneStream",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from muxpilot.errors import BadInput, NoServer
+from muxpilot.errors import BadInput, NoServer, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.tmux import formats, names
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.endpoint import Command
-from muxpilot.tmux.formats import fields
+from muxpilot.tmux.formats import fields, flag
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.launch import Launch, checked_command
+from muxpilot.tmux.owner import ours
 from muxpilot.tmux.protocol import Reply
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.startups import Startup, Startups
@@ -23,7 +25,7 @@ from muxpilot.tmux.streams.registry import Streams
 Run = Callable[[Command], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """What runs in a new pane: a command, or the person's shell where there is none."""
 
@@ -46,7 +48,7 @@ class Program:
 SHELL = Program()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Birth:
     """The ids of a new pane and of what it is in."""
 
@@ -56,7 +58,15 @@ class Birth:
     window_name: str
     window_index: int
     pane_id: PaneId
+    size: str = ""
+    own_size: str = ""
+    is_in_ours: bool = False
+    is_looked_at: bool = False
     shell: str = ""
+
+
+def _word(text: str) -> str:
+    return text
 
 
 BIRTH = fields(
@@ -66,6 +76,10 @@ BIRTH = fields(
     window_name=("window_name", str),
     window_index=("window_index", int),
     pane_id=("pane_id", PaneId),
+    size=("window_width}x#{window_height", _word),
+    own_size=("default-size", _word),
+    is_in_ours=("?@muxpilot_owner,1,0", flag),
+    is_looked_at=("session_attached", flag),
     shell=("default-shell", str),
 )
 
@@ -89,13 +103,12 @@ class Births:
         try:
             reply = await run((*command, *flags, "--", *launch.argv))
             [birth] = formats.parse(BIRTH, reply.blocks[0].lines, Birth)
-            if program.remain_on_exit:
-                await self._connection.run(*stay_after_exit(birth.pane_id))
+            settle = settling(command[0], birth, program)
             if name_window:
                 birth = replace(birth, window_name=program.window_name(birth.shell))
-                await self._connection.run(*named_by_tmux(birth))
+                settle += named_by_tmux(birth)
             self._startups.remember(birth.pane_id, startup)
-            await self._streams.adopt(birth.pane_id, launch)
+            await self._streams.adopt(birth.pane_id, launch, settle)
         except BaseException:
             launch.let_go()
             raise
@@ -105,8 +118,8 @@ class Births:
         """On another host nothing of ours waits with the program: tmux starts it as ever, and names it."""
         await self._require_folder(program.cwd)
         [birth] = formats.parse(BIRTH, (await run(command)).blocks[0].lines, Birth)
-        if program.remain_on_exit:
-            await self._connection.run(*stay_after_exit(birth.pane_id))
+        with suppress(NotFound, NoServer):  # its program may have ended already
+            await self._connection.run(*settling(command[0], birth, program))
         return birth
 
     async def _require_folder(self, path: str | None) -> None:
@@ -146,6 +159,30 @@ class Births:
 
 def _plain(command: str | None) -> tuple[str, ...]:
     return ("--", checked_command(command)) if command is not None else ()
+
+
+def settling(command: str | bytes, birth: Birth, program: Program) -> list[Command]:
+    """What is said of all that a command made: that it is ours, how large, and whether it stays."""
+    made: dict[str | bytes, tuple[SessionId | WindowId, ...]]
+    made = {"new-session": (birth.session_id, birth.window_id), "new-window": (birth.window_id,)}
+    marks = [ours().mark(target) for target in (*made.get(command, ()), birth.pane_id)]
+    is_for_size = command == "new-session" or (command == "new-window" and birth.is_in_ours)
+    size = sized_as_its_session(birth) if is_for_size else ()
+    unattached = [("set-option", "-t", birth.session_id, "destroy-unattached", "off")]
+    stay = unattached if command == "new-session" else []
+    return [*marks, *size, *stay, *(stay_after_exit(birth.pane_id) if program.remain_on_exit else ())]
+
+
+def sized_as_its_session(birth: Birth) -> tuple[tuple[str, ...], ...]:
+    """The size that the session was made with: tmux takes that of whoever looks at another one.
+
+    resize-window alone would keep it so for good, also for a person who comes to look.
+    """
+    if birth.is_looked_at or birth.size == birth.own_size:
+        return ()
+    window, (width, height) = ("-t", birth.window_id), birth.own_size.split("x")
+    resize = ("resize-window", *window, "-x", width, "-y", height)
+    return resize, ("set-option", "-w", "-u", *window, "window-size")
 
 
 def named_by_tmux(birth: Birth) -> tuple[tuple[str, ...], ...]:

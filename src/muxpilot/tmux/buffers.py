@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from io import BytesIO
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from muxpilot.errors import BadInput, MuxpilotError, NotFound
+from muxpilot.errors import BadInput, ConnectionLost, MuxpilotError, NotAnswering, NotFound
 from muxpilot.tmux import names, oneshot
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.failures import failure
@@ -24,6 +24,8 @@ from muxpilot.tmux.quote import literal
 
 _LONGEST_LINE = 1 << 15
 _TIDY_S = 1.0
+_DISCARD_TRIES = 10
+_DISCARD_PAUSE_S = 0.5
 
 
 class Buffers:
@@ -48,12 +50,12 @@ class Buffers:
     @asynccontextmanager
     async def opened(self, name: str | None = None) -> AsyncIterator[BinaryIO]:
         """The content of a buffer, or of the newest, as a private file that has no name any more."""
-        if self._is_far:
-            yield BytesIO(await self.get(name))
-            return
         which = _given(name) if name is not None else await self._newest()
         with self._file() as path:
-            await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
+            if self._is_far:
+                path.write_bytes(await self.get(which))
+            else:
+                await self._connection.run(("save-buffer", "-b", which, "--", literal(str(path))))
             file = path.open("rb")
         with file:
             yield file
@@ -85,11 +87,13 @@ class Buffers:
             await self._change("load-buffer", "-b", name, "--", literal(str(path)))
 
     async def append(self, name: str, data: bytes) -> None:
-        """Add to a buffer, or make it; no other append of ours comes between."""
+        """Add to a buffer, or make it; no other append comes between, of ours or of another muxpilot."""
         names.name("buffer name", name)
         if not data:
+            if not any(row.name == name for row in await self.list()):
+                raise _empty()
             return
-        async with self._changing:
+        async with self._changing, self._turn_to_append():
             if _fits_a_line(data):
                 await self._change("set-buffer", "-a", "-b", name, "--", data)
                 return
@@ -98,6 +102,14 @@ class Buffers:
             except NotFound:
                 before = b""
             await self.set(name, before + data)
+
+    @asynccontextmanager
+    async def _turn_to_append(self) -> AsyncIterator[None]:
+        """A lock beside the server's own, which a change may take meanwhile."""
+        endpoint = self._connection.endpoint
+        beside = replace(endpoint, socket=f"{endpoint.socket}.append")
+        async with self._connection.deadline(), beside.turn():
+            yield
 
     async def rename(self, old: str, new: str) -> None:
         """A buffer that already has the new name is not replaced."""
@@ -126,8 +138,15 @@ class Buffers:
             task.cancel()
 
     async def _discard(self, name: str) -> None:
-        with suppress(MuxpilotError):  # it was not made, or tmux is gone
-            await self.delete(name)
+        """Where tmux does not answer it is tried again: nobody else knows of this buffer."""
+        for _ in range(_DISCARD_TRIES):
+            try:
+                await self.delete(name)
+                break
+            except (ConnectionLost, NotAnswering):
+                await asyncio.sleep(_DISCARD_PAUSE_S)
+            except MuxpilotError:
+                break  # it was not made, or tmux is gone
 
     async def save(self, name: str | None, path: Path) -> None:
         """Write a buffer to a file that the caller has judged."""
@@ -162,7 +181,7 @@ class Buffers:
         """tmux 3.4 and newer would leave out those that were given a name."""
         for row in await self.list():
             return row.name
-        raise NotFound("buffer", "newest")
+        raise NotFound("buffer", None, hint="Use set-buffer to make one.")
 
     @contextmanager
     def _file(self) -> Iterator[Path]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from muxpilot.errors import BadInput, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.ids import PaneId
+from muxpilot.tmux.version import EMOJI_ARE_JOINED
 
 Line = int | str  # tmux's line numbers: 0 is the top of the screen, -5 five above it, "-" the first or last
 
-_SGR = re.compile(r"\x1b\[[0-9;:]*m")
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+# What each of tmux's sequences for colours sets, by its first number; the others set attributes.
+_COLOUR = re.compile(r"(?P<front>3[0-9]|9[0-7])|(?P<ground>4[0-9]|10[0-7])|(?P<underline>5[89])")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """A screen as tmux tells it; the cursor's column and row, if it shows."""
 
@@ -22,6 +25,7 @@ class Shown:
     columns: int
     rows: int
     cursor: tuple[int, int] | None
+    is_joined: bool = True  # whether this tmux has an emoji of several characters in one cell
 
 
 class Capture:
@@ -34,9 +38,12 @@ class Capture:
         """At most `lines` lines, the last ones; blank rows below the text do not count."""
         if lines < 1:
             raise BadInput(f"The number of lines {lines} is out of range.", "Use 1 or more.")
-        rows = await self._rows(pane, -lines, "-", colors=colors, join=join)
-        while rows and not _SGR.sub("", rows[-1]).strip():
-            rows.pop()
+        for start in (-lines, -lines * 10, "-"):
+            rows = without_blank_end(await self._rows(pane, start, "-", colors=colors, join=join))
+            if not join or len(rows) > lines:  # fewer joined ones may lack the beginning of the first
+                break
+        if colors and len(rows) > lines:
+            rows[-lines] = _colours_after(rows[:-lines]) + rows[-lines]
         return rows[-lines:]
 
     async def between(
@@ -46,6 +53,10 @@ class Capture:
         return await self._rows(
             pane, 0 if start is None else start, "-" if end is None else end, colors=colors, join=join
         )
+
+    async def padded(self, pane: PaneId) -> list[str]:
+        """All rows of scrollback and screen, with the blanks at their ends, as joined lines have them."""
+        return await self._rows(pane, "-", "-", pad=True)
 
     async def cursor_line(self, pane: PaneId) -> str:
         """What stands before the cursor on its row."""
@@ -73,10 +84,20 @@ class Capture:
             raise NotFound("pane", pane)
         columns, rows, x, y, is_visible = map(int, numbers)
         lines = [row.decode("utf-8", "replace") for row in reply.blocks[1].lines]
-        return Shown(lines, columns, rows, (x, y) if is_visible else None)
+        is_joined = await self._connection.server_version() >= EMOJI_ARE_JOINED
+        return Shown(lines, columns, rows, (x, y) if is_visible else None, is_joined)
 
-    async def _rows(self, pane: PaneId, start: Line, end: Line, *, colors: bool, join: bool) -> list[str]:
-        flags = (*(("-e",) if colors else ()), *(("-J",) if join else ()))
+    async def _rows(
+        self,
+        pane: PaneId,
+        start: Line,
+        end: Line,
+        *,
+        colors: bool = False,
+        join: bool = False,
+        pad: bool = False,
+    ) -> list[str]:
+        flags = [flag for flag, is_set in (("-e", colors), ("-J", join), ("-N", pad)) if is_set]
         limits = ("-S", _number(start), "-E", _number(end))
         try:
             reply = await self._connection.run(
@@ -85,6 +106,27 @@ class Capture:
         except NotFound:
             raise NotFound("pane", pane) from None
         return [row.decode("utf-8", "replace") for row in reply.blocks[0].lines]
+
+
+def without_blank_end(rows: list[str]) -> list[str]:
+    """Without the blank rows below the text."""
+    end = len(rows)
+    while end and not _SGR.sub("", rows[end - 1]).strip():
+        end -= 1
+    return rows[:end]
+
+
+def _colours_after(rows: list[str]) -> str:
+    """The sequences that set what is in force behind these rows: tmux tells changes only."""
+    state: dict[str, str] = {}
+    for found in _SGR.finditer("\n".join(rows)):
+        first = re.split("[;:]", found[1])[0]
+        if first in ("", "0"):
+            state.clear()
+        colour = _COLOUR.fullmatch(first)
+        kind = colour.lastgroup if colour else None
+        state[kind or found[0]] = found[0]
+    return "".join(state.values())
 
 
 def _number(line: Line) -> str:

@@ -10,18 +10,19 @@ import asyncio
 import secrets
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from muxpilot.errors import ConnectionLost, NoServer, NoTmux, Unreachable
-from muxpilot.tmux import formats, oneshot, trust, version
-from muxpilot.tmux.control import ControlClient, Listener
+from muxpilot.errors import ConnectionLost, NoServer, Refused
+from muxpilot.tmux import formats, oneshot, version
+from muxpilot.tmux.control import Listener
 from muxpilot.tmux.deadlines import Deadline
 from muxpilot.tmux.endpoint import Command, Endpoint
-from muxpilot.tmux.failures import failure, server_is_gone
-from muxpilot.tmux.hub import FarHub, Hub, is_lonely, step_back
+from muxpilot.tmux.failures import checked, server_is_gone
+from muxpilot.tmux.guard import GUARD, STAY
+from muxpilot.tmux.hub import FarHub, Hub, is_lonely
+from muxpilot.tmux.lifeline import Lifeline
 from muxpilot.tmux.protocol import Notice, Output, Reply
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch
@@ -43,28 +44,11 @@ def unsifted() -> Iterator[None]:
         _sees_all.reset(token)
 
 
-# tmux tells nobody when a pane dies that stays on the screen, nor when a window of another session is split;
-# subscriptions do, within a second.
-DEATHS, PANES = "muxpilot-dead", "muxpilot-panes"
-_SUBSCRIPTIONS = (
-    ("refresh-client", "-B", f"{DEATHS}::#{{S:#{{W:#{{P:#{{?pane_dead,#{{pane_id}} ,}}}}}}}}"),
-    ("refresh-client", "-B", f"{PANES}::#{{S:#{{W:#{{P:#{{pane_id}} }}}}}}"),
-)
-
-_GOODBYE_S = 0.5
+_LAST_TURN_S = 1.5  # a few others may be coming
 _BUFFER_S = 10.0
+_NEWS_S = 2.0
 _RESTART_S = 2.0
 _RESTART_PAUSE_S = 0.02
-
-
-@dataclass(slots=True)
-class _Live:
-    control: ControlClient
-    hub: Hub
-    hub_ids: frozenset[str] = frozenset()
-    server_pid: int = 0
-    version: version.Version = version.OLDEST
-    version_text: str = ""
 
 
 class Connection:
@@ -72,8 +56,8 @@ class Connection:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
         self._scratch: Scratch | None = None
-        self._live: _Live | None = None
-        self._opening: asyncio.Task[_Live | None] | None = None
+        self._live: Lifeline | None = None
+        self._opening: asyncio.Task[Lifeline | None] | None = None
         self._tending: asyncio.Task[None] | None = None
         self._is_restless = False
         self._is_closed = False
@@ -113,7 +97,7 @@ class Connection:
         if live is None or self._tending is not None or self._is_closed:
             return await self._run_later(commands, limit_s, repeatable=repeatable)
         try:
-            return _checked(await live.control.request(*commands, timeout_s=limit_s, mark=mark))
+            return checked(await live.control.request(*commands, timeout_s=limit_s, mark=mark))
         except ConnectionLost:
             if not repeatable:
                 raise
@@ -123,11 +107,11 @@ class Connection:
         """The same, where the connection has to be made first, or may be about to end."""
         async with self.deadline(limit_s):
             try:
-                return _checked(await self._through_client(commands))
+                return checked(await self._through_client(commands))
             except ConnectionLost:
                 if not repeatable:
                     raise
-                return _checked(await self._through_client(commands))
+                return checked(await self._through_client(commands))
 
     async def records(
         self, table: formats.Fields, into: Callable[..., Result], *command: str
@@ -149,9 +133,9 @@ class Connection:
         """The same, but a server that is not there is started."""
         async with self.deadline(timeout_s):
             try:
-                return _checked(await self._through_client(commands))
+                return checked(await self._through_client(commands))
             except NoServer:
-                return _checked(await self._start_server(commands))
+                return checked(await self._start_server(commands))
 
     async def shell(self, script: str) -> list[str]:
         """Run a line of sh where tmux is; answers what it printed. It must come to its end by itself."""
@@ -175,6 +159,17 @@ class Connection:
             return
         # Not for long: should the connection break just now, the next one waits for this turn to end.
         async with self.deadline(min(self.timeout_s, _BUFFER_S)), self.endpoint.turn():
+            yield
+
+    @asynccontextmanager
+    async def changing_sessions(self) -> AsyncIterator[None]:
+        """tmux tells its clients which sessions come, go and are renamed: none must be just arriving."""
+        with suppress(NoServer):
+            await self.server_version()  # connected first: that takes a turn too
+        if self._live is None:
+            yield
+            return
+        async with self.endpoint.turn(_NEWS_S, is_shared=True):
             yield
 
     async def server_version(self) -> version.Version:
@@ -222,7 +217,7 @@ class Connection:
         give_up = loop.time() + _RESTART_S
         while True:
             async with self.endpoint.turn():
-                reply = await oneshot.run(self.endpoint, commands, may_start_server=True)
+                reply = await oneshot.run(self.endpoint, (GUARD, *commands, STAY), may_start_server=True)
             if not server_is_gone(reply.error or "") or loop.time() > give_up:
                 return reply
             await asyncio.sleep(_RESTART_PAUSE_S)
@@ -233,7 +228,7 @@ class Connection:
             version.require(await oneshot.program_version(self.endpoint))
             self._is_new_enough = True
 
-    async def _connected(self) -> _Live | None:
+    async def _connected(self) -> Lifeline | None:
         """The live connection, or None where there is no session to be with."""
         if self._is_closed:
             raise ConnectionLost("The connection to tmux was closed.", "Open another.")
@@ -244,74 +239,56 @@ class Connection:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
             self._opening.add_done_callback(self._opened)
-        return await asyncio.shield(self._opening)  # others wait for it too
+        opening = self._opening
+        await asyncio.wait([opening])  # others wait for it too
+        if opening.cancelled():
+            raise ConnectionLost("The connection to tmux was closed.")
+        return opening.result()
 
-    def _opened(self, task: asyncio.Task[_Live | None]) -> None:
+    def _opened(self, task: asyncio.Task[Lifeline | None]) -> None:
         self._opening = None
         if not task.cancelled():
             task.exception()  # told to whoever waited; nobody may be left
 
-    async def _open(self) -> _Live | None:
+    async def _open(self) -> Lifeline | None:
         """Nothing was asked of tmux yet: where it, or our client, ends just now, it is tried again.
 
         Callers give up, this does not: a second client beside one that tmux has not let in yet would
         crash 3.3a as soon as it goes on.
         """
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + _RESTART_S
+        begun = loop.time()
+        give_up = begun + _RESTART_S
         while True:
             try:
                 async with self.endpoint.turn():
-                    return await self._open_once()
+                    return await self._open_once(begun)
             except ConnectionLost:
                 if loop.time() > give_up:
                     return None  # something throws us out: one process per call is the way that is left
             await asyncio.sleep(_RESTART_PAUSE_S)
 
-    async def _open_once(self) -> _Live | None:
+    async def _open_once(self, begun: float) -> Lifeline | None:
         self.endpoint.program()  # without one, "no server" would be a guess
         self.endpoint.check()
         hub = FarHub() if self.endpoint.is_far else Hub(self.scratch)
         try:
-            control = await ControlClient.start(self.endpoint, hub.commands(), self._told)
-        except BaseException:
-            hub.close()
+            live = await Lifeline.to(self.endpoint, hub, self._told, begun)
+        except (NoServer, Refused):
+            await self._require_new_program()
             raise
-        live = _Live(control, hub)
         try:
-            await self._settle_in(live)
             self._is_restless = False
             if await is_lonely(live.control):
-                await self._let_go(live)
+                await live.let_go()
                 return None
         except BaseException:
-            await self._let_go(live)
+            await live.let_go()
             raise
         self._live = live
         if self._is_restless:  # since it was asked whether we are alone
             self._tend_soon(live)
         return live
-
-    async def _settle_in(self, live: _Live) -> None:
-        try:
-            reply = await live.control.request(
-                ("display-message", "-p", "#{pid} #{session_id} #{window_id} #{pane_id} #{version}")
-            )
-        except ConnectionLost:
-            error = self.endpoint.failure(await live.control.last_words())
-            if not isinstance(error, Unreachable | NoTmux):
-                await self._require_new_program()
-            raise error from None
-        pid, *ids, words = _checked(reply).first_line.split(" ", 4)
-        live.server_pid, live.hub_ids = int(pid), frozenset(ids)
-        live.version, live.version_text = version.require(words), words
-        # The options once more: a person's hook on new sessions comes after what was set with the hub.
-        await live.control.request(*_SUBSCRIPTIONS, *live.hub.options())
-        aliases = await live.control.request(("show-options", "-s", "-v", "command-alias"))
-        live.control.is_trusting = trust.is_everything_itself(
-            line.decode("utf-8", "replace") for line in aliases.blocks[0].lines
-        )
-        await step_back(live.control)
 
     def _told(self, event: Notice | Output) -> None:
         if isinstance(event, Notice) and event.name in ("sessions-changed", "closed"):
@@ -323,11 +300,11 @@ class Connection:
         for listener in self._listeners:
             listener(event)
 
-    def _tend_soon(self, live: _Live) -> None:
+    def _tend_soon(self, live: Lifeline) -> None:
         if self._tending is None:
             self._tending = asyncio.create_task(self._tend(live))
 
-    async def _tend(self, live: _Live) -> None:
+    async def _tend(self, live: Lifeline) -> None:
         """Sessions came or went, or the connection broke: go on with it, or let go of it."""
         try:
             while self._is_restless:
@@ -335,38 +312,17 @@ class Connection:
                 if await is_lonely(live.control):
                     await self._end(live)
                     return
-                await step_back(live.control)
+                await live.step_back()
         except ConnectionLost:
             await self._end(live)
         finally:
             self._tending = None
 
-    async def _end(self, live: _Live) -> None:
+    async def _end(self, live: Lifeline) -> None:
         if self._live is live:
             self._live = None
         try:
-            async with self.endpoint.turn(_GOODBYE_S):
-                await self._let_go(live)
+            async with self.endpoint.turn(_LAST_TURN_S):
+                await live.let_go()
         finally:  # also when we are cancelled: nobody else knows of it any more
-            live.hub.close()
-            await live.control.close()
-
-    async def _let_go(self, live: _Live) -> None:
-        """End the hub and see it off: what tmux has to tell of that must not meet the next to connect.
-
-        Its program ends it, and never `kill-session`: 3.3a crashes when a control client kills its own.
-        """
-        live.hub.leave(live.control)
-        try:
-            async with asyncio.timeout(_GOODBYE_S):
-                await live.control.closed.wait()
-        except TimeoutError:
-            pass
-        finally:
-            await live.control.close()
-
-
-def _checked(reply: Reply) -> Reply:
-    if reply.error is not None:
-        raise failure(reply.error)
-    return reply
+            await live.close()

@@ -18,12 +18,14 @@ from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import quote, trust
 from muxpilot.tmux.deadlines import Deadlines
 from muxpilot.tmux.endpoint import Command, Endpoint
+from muxpilot.tmux.leash import end, leash
 from muxpilot.tmux.protocol import Foreign, Notice, Output, Parser, Reply
 
 _SOCKET_BUFFER = 1 << 20
 _READ = 1 << 18
 _GOODBYE_S = 0.5
 _LAST_WORDS_S = 2.0
+_LONGEST_BANNER = 1 << 20
 
 Listener = Callable[[Notice | Output], None]
 
@@ -49,11 +51,19 @@ def _word(word: quote.Text) -> bytes:
 class ControlClient:
     """Use `start`; `closed` is set once tmux or its client has gone."""
 
-    def __init__(self, near: socket.socket, process: asyncio.subprocess.Process, listener: Listener) -> None:
+    def __init__(
+        self,
+        near: socket.socket,
+        process: asyncio.subprocess.Process,
+        listener: Listener,
+        greeting: bytes = b"",
+    ) -> None:
         self._socket = near
         self._process = process
         self._listener = listener
         self._parser = Parser()
+        self._greeting = greeting
+        self._banner = bytearray()
         self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._deadlines = Deadlines()
         self.is_trusting = False
@@ -65,13 +75,19 @@ class ControlClient:
         self._begun = asyncio.Event()
         self.closed = asyncio.Event()
         self.refusal: str | None = None
+        self._goodbye_until: float | None = None
 
     @classmethod
     async def start(
-        cls, endpoint: Endpoint, commands: Sequence[Command], listener: Listener
+        cls,
+        endpoint: Endpoint,
+        commands: Sequence[Command],
+        listener: Listener,
+        begun: float | None = None,
     ) -> ControlClient:
         """Run commands that attach to a session of a server that is there, and wait for the first.
 
+        The endpoint's patience is counted from `begun`: who had to wait for a turn has less left.
         A line that is sent before may overtake them, and be run while the client has no session yet.
         """
         near, far = socket.socketpair()
@@ -82,14 +98,14 @@ class ControlClient:
             try:
                 near.sendall(endpoint.preamble("-N", "-C", commands=commands))
                 process = await endpoint.start(
-                    "-N", "-C", commands=commands, stdin=far.fileno(), stdout=far.fileno()
+                    "-N", "-C", commands=commands, stdin=far.fileno(), stdout=far.fileno(), leash=leash()
                 )
             except BaseException:
                 near.close()
                 raise
-        client = cls(near, process, listener)
+        client = cls(near, process, listener, endpoint.greeting)
         try:
-            async with asyncio.timeout(endpoint.patience_s):
+            async with asyncio.timeout_at(_end_of(endpoint.patience_s, begun)):
                 await client._begun.wait()
         except TimeoutError:
             await client.close()
@@ -135,6 +151,7 @@ class ControlClient:
 
     def hang_up(self) -> None:
         """Say that nothing more will be asked; tmux lets us go, and `closed` tells."""
+        self._bid_goodbye()
         if not self.closed.is_set():
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
@@ -143,13 +160,18 @@ class ControlClient:
         """Leave, and see the client process off, even if tmux does not answer any more."""
         self._shut("The connection to tmux was closed.")
         try:
-            await asyncio.wait_for(self._process.wait(), _GOODBYE_S)
+            async with asyncio.timeout_at(self._bid_goodbye()):
+                await self._process.wait()
         except TimeoutError:
             pass
         finally:
-            if self._process.returncode is None:
-                self._process.kill()
-                await self._process.wait()
+            await end(self._process)
+
+    def _bid_goodbye(self) -> float:
+        """Until when it is waited for; who has hung up before has waited already."""
+        if self._goodbye_until is None:
+            self._goodbye_until = self._loop.time() + _GOODBYE_S
+        return self._goodbye_until
 
     def _write(self, data: bytes, *, at_once: bool) -> None:
         """While others wait for tmux anyway, what they all ask in this turn of the loop goes out as one."""
@@ -193,8 +215,21 @@ class ControlClient:
         if not data:
             self._shut("tmux has ended the connection.")
             return
-        for event in self._parser.feed(data):
+        for event in self._parser.feed(self._without_banner(data) if self._greeting else data):
             self._handle(event)
+
+    def _without_banner(self, data: bytes) -> bytes:
+        """What somebody says before the greeting is not tmux's, even if it looks like it."""
+        self._banner += data
+        _, found, rest = self._banner.partition(self._greeting)
+        if found:
+            self._greeting = b""
+            self._banner.clear()
+            return bytes(rest)
+        if len(self._banner) > _LONGEST_BANNER:
+            self.refusal = "its login shell printed more than 1 MiB, and did not come to run tmux"
+            self._shut("Nobody greeted us.")
+        return b""
 
     def _handle(self, event: Reply | Foreign | Notice | Output) -> None:
         match event:
@@ -225,3 +260,9 @@ class ControlClient:
         self._waiting.clear()
         self._deadlines.close()
         self._listener(Notice("closed", why))
+
+
+def _end_of(patience_s: float | None, begun: float | None) -> float | None:
+    if patience_s is None:
+        return None
+    return patience_s + (asyncio.get_running_loop().time() if begun is None else begun)

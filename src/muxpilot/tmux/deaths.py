@@ -11,34 +11,38 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from muxpilot.tmux.models import Pane
+from muxpilot.tmux.models import ListedPane
+
+Row = TypeVar("Row", bound=ListedPane)
 
 _TRIES = 20
 _PAUSE_S = 0.005
 
 
-def is_unexplained(pane: Pane) -> bool:
+def is_unexplained(pane: ListedPane) -> bool:
     return pane.is_dead and pane.dead_status is None and pane.dead_signal is None
 
 
 async def explained(
-    panes: Sequence[Pane], ask_again: Callable[[], Awaitable[Sequence[Pane]]]
-) -> Sequence[Pane]:
-    """The same panes with their statuses; what tmux never learns stays unknown."""
+    ask: Callable[[], Awaitable[Sequence[Row]]], server_pid: Callable[[], Awaitable[int]]
+) -> Sequence[Row]:
+    """What `ask` answers, with statuses; what tmux never learns stays unknown."""
+    panes = await ask()
     for _ in range(_TRIES):
         unexplained = [pane for pane in panes if is_unexplained(pane)]
-        if not unexplained or not await _remind(unexplained[0]):
+        if not unexplained or not await _remind(unexplained[0], await server_pid()):
             break
         await asyncio.sleep(_PAUSE_S)
-        panes = await ask_again()
+        panes = await ask()
     return panes
 
 
-async def _remind(pane: Pane) -> bool:
+async def _remind(pane: ListedPane, server_pid: int) -> bool:
     if pane.far is None:
-        return _signal(pane.server_pid)
-    await pane.far(f"kill -CHLD {pane.server_pid}")
+        return _signal(server_pid)
+    await pane.far(f"kill -CHLD {server_pid}")
     return True
 
 

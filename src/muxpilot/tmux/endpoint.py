@@ -12,7 +12,6 @@ import shutil
 import stat
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
@@ -27,7 +26,10 @@ from muxpilot.errors import (
     Unavailable,
     UnsafeSocket,
 )
+from muxpilot.frozen import frozen
 from muxpilot.tmux import failures, quote
+from muxpilot.tmux.leash import LOOSE, Leash
+from muxpilot.tmux.loginshell import open_shell
 
 # A unix socket's address ends here on Linux (108 with the NUL) and four bytes earlier on macOS.
 _LONGEST_SOCKET = 103
@@ -37,7 +39,7 @@ _TURN_PAUSE_S = 0.005
 Command = tuple[quote.Text, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """A local tmux server by its socket; `binary` and `config` are for tests and special set-ups."""
 
@@ -45,6 +47,8 @@ class Endpoint:
     # How long a connection may take to be made, and a turn to come; None: the caller's own deadline.
     patience_s: ClassVar[float | None] = None
     longest_turn_s: ClassVar[float | None] = None
+    # What is printed before tmux prints anything; nothing: all is tmux's.
+    greeting: ClassVar[bytes] = b""
 
     socket: str
     binary: str = "tmux"
@@ -63,39 +67,47 @@ class Endpoint:
         return b""
 
     async def start(
-        self, *flags: str, commands: Sequence[Command], stdin: int, stdout: int
+        self,
+        *flags: str,
+        commands: Sequence[Command],
+        stdin: int,
+        stdout: int,
+        leash: Leash = LOOSE,
     ) -> asyncio.subprocess.Process:
-        """Start such a process, out of reach of what our own terminal sends."""
+        """Start such a process, out of reach of what our own terminal sends; on a leash it ends with us."""
         argv = self.argv(*flags, commands=commands)
         try:
             return await asyncio.create_subprocess_exec(
+                *leash.words,
                 *argv,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=asyncio.subprocess.PIPE,
                 env=self.environment(),
                 start_new_session=True,
+                preexec_fn=leash.before,
             )
         except OSError as error:
             raise _not_started(os.fsdecode(argv[0]), error) from None
 
     @asynccontextmanager
-    async def turn(self, patience_s: float | None = None) -> AsyncIterator[None]:
+    async def turn(self, patience_s: float | None = None, *, is_shared: bool = False) -> AsyncIterator[None]:
         """Come or go while no other muxpilot does, here or in another process.
 
         tmux 3.3a crashes, with everything in it, when it has news such as a new session to tell while a
         control client is still introducing itself: two that come at once are enough, one time in four.
+        Those who only make news share a turn.
         """
         lock: int | None = None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.longest_turn_s if patience_s is None else patience_s):
-                    while (lock := _locked(self._turn_file())) is None:  # noqa: ASYNC110 - no process wakes us
+                    while (lock := _locked(self._turn_file(), is_shared=is_shared)) is None:  # noqa: ASYNC110 - no process wakes us
                         await asyncio.sleep(_TURN_PAUSE_S)
             yield
         finally:
             if lock is not None:
-                os.unlink(self._turn_file())
+                _remove(self._turn_file(), lock)
                 os.close(lock)
 
     def _turn_file(self) -> str:
@@ -113,7 +125,7 @@ class Endpoint:
         names = [name for name in os.environ if name not in ("TMUX", "TMUX_PANE")]
         if self.passes is not None:
             names = [name for name in names if any(fnmatchcase(name, item) for item in self.passes)]
-        return {name: os.environ[name] for name in names}
+        return {name: os.environ[name] for name in names} | open_shell()
 
     def check(self) -> None:
         """Refuse a socket that is not there, or that another user could have put there."""
@@ -123,7 +135,9 @@ class Endpoint:
             words = f"error connecting to {self.socket} (No such file or directory)"
             raise NoServer(f"No tmux server is running on {self.socket}.", words=words) from None
         except OSError as error:
-            raise UnsafeSocket(f"{self.socket} cannot be reached: {error.strerror}.") from None
+            raise UnsafeSocket(
+                f"{self.socket} cannot be reached: {error.strerror}.", "Use a socket of your own."
+            ) from None
         if not stat.S_ISSOCK(found.st_mode):
             # tmux would delete it to put its socket there.
             raise UnsafeSocket(f"{self.socket} is not a socket.", "Give the path of a tmux socket.")
@@ -153,17 +167,24 @@ class Endpoint:
         )
 
 
-def _locked(path: str) -> int | None:
-    """The file, open and locked by us; None while somebody else has it. Who is done removes it."""
+def _locked(path: str, *, is_shared: bool) -> int | None:
+    """The file, open and locked by us; None while somebody else has it. The last one removes it."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(lock), os.stat(path)):
             return lock
     except (BlockingIOError, FileNotFoundError):
         pass
     os.close(lock)
     return None
+
+
+def _remove(path: str, lock: int) -> None:
+    with contextlib.suppress(OSError):  # others share it
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(path)):
+            os.unlink(path)
 
 
 def _not_started(program: str, error: OSError) -> MuxpilotError:

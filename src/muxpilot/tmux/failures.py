@@ -16,6 +16,7 @@ from muxpilot.errors import (
     Refused,
     UnsafeSocket,
 )
+from muxpilot.tmux.protocol import Reply
 
 Found = re.Match[str]
 
@@ -87,6 +88,12 @@ def failure(words: str) -> MuxpilotError:
     error = make(match) if make and match else Refused(f"tmux refused: {text or 'no reason given'}.")
     error.words = text
     return error
+
+
+def checked(reply: Reply) -> Reply:
+    if reply.error is not None:
+        raise failure(reply.error)
+    return reply
 
 
 def server_is_gone(words: str) -> bool:

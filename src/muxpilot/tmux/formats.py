@@ -23,6 +23,7 @@ from muxpilot.errors import BadInput, Refused
 
 Record = TypeVar("Record")
 Field = tuple[str, Callable[[str], Any]]
+_Converts = tuple[Callable[[str], Any], ...]
 
 _MARK_BYTES = 16
 _COUNTED, _PLAIN = "c", "p"  # a mark's first letter
@@ -31,11 +32,10 @@ _ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # what vis(3) writes
 
 
 class _Group(NamedTuple):
-    """Fields up to the next mark: any number of words, then a free text if there is one."""
+    """Fields up to the next mark: so many words, then a free text if there is one."""
 
-    names: tuple[str, ...]
-    converts: tuple[Callable[[str], Any], ...]
-    text: str | None
+    words: int
+    has_text: bool
 
 
 class Fields(dict[str, Field]):
@@ -44,16 +44,22 @@ class Fields(dict[str, Field]):
     @cached_property
     def groups(self) -> tuple[_Group, ...]:
         groups: list[_Group] = []
-        words: dict[str, Callable[[str], Any]] = {}
-        for name, (_, convert) in self.items():
+        words = 0
+        for _, convert in self.values():
             if convert is str:
-                groups.append(_Group(tuple(words), tuple(words.values()), name))
-                words = {}
+                groups.append(_Group(words, has_text=True))
+                words = 0
             else:
-                words[name] = convert
+                words += 1
         if words:
-            groups.append(_Group(tuple(words), tuple(words.values()), None))
-        return (*groups, _Group((), (), None))
+            groups.append(_Group(words, has_text=False))
+        return (*groups, _Group(0, has_text=False))
+
+    @cached_property
+    def converts(self) -> tuple[_Converts, _Converts]:
+        """Of each field, in plain and in counted records."""
+        plain = tuple(convert for _, convert in self.values())
+        return plain, tuple(_counted if convert is str else convert for convert in plain)
 
     @cached_property
     def templates(self) -> tuple[str, str]:
@@ -102,31 +108,27 @@ def parse(table: Fields, lines: Iterable[bytes], into: Callable[..., Record]) ->
     pieces = body.split(mark)[1:]
     if len(mark) < _MARK_BYTES or len(pieces) % size:
         raise _unreadable()
-    read_text = _counted if mark.startswith(_COUNTED) else _plain
-    starts = range(0, len(pieces), size)
+    converts = table.converts[mark.startswith(_COUNTED)]
+    found = (_words(table.groups, pieces[at : at + size]) for at in range(0, len(pieces), size))
     try:
-        return [into(**_record(table.groups, pieces[at : at + size], read_text)) for at in starts]
+        return [into(**dict(zip(table, _values(converts, words), strict=True))) for words in found]
     except (ValueError, BadInput):
         raise _unreadable() from None
 
 
-def _record(
-    groups: Sequence[_Group], pieces: Sequence[str], read_text: Callable[[str], str]
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for (names, converts, text), piece in zip(groups, pieces, strict=True):
-        *given, rest = piece.split(" ", len(names))
-        for name, convert, word in zip(names, converts, given, strict=True):
-            values[name] = convert(word)
-        if text is not None:
-            values[text] = read_text(rest)
-        elif rest not in ("", "\n"):
+def _words(groups: Sequence[_Group], pieces: Sequence[str]) -> list[str]:
+    """Of one record, one for each field."""
+    found: list[str] = []
+    for (count, has_text), piece in zip(groups, pieces, strict=True):
+        words = piece.split(" ", count)
+        if not has_text and words.pop() not in ("", "\n"):
             raise _unreadable()
-    return values
+        found += words
+    return found
 
 
-def _plain(text: str) -> str:
-    return text
+def _values(converts: _Converts, words: list[str]) -> list[Any]:
+    return [convert(word) for convert, word in zip(converts, words, strict=True)]
 
 
 def _counted(text: str) -> str:

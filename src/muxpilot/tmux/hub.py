@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TypeVar
 
 from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import formats
 from muxpilot.tmux.control import ControlClient
 from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.ids import SessionId
 from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
 from muxpilot.tmux.quote import literal
 from muxpilot.tmux.scratch import Scratch, remove_fifo
@@ -104,21 +105,39 @@ async def is_lonely(control: ControlClient) -> bool:
     return not reply.first_line
 
 
-async def step_back(control: ControlClient) -> None:
-    """Make sure that a bare `tmux attach` does not land on the hub.
+async def session_behind(control: ControlClient, used: Container[SessionId]) -> SessionId | None:
+    """The session that a bare command of a person would have met without the hub, if it now meets the hub.
 
-    tmux prefers a session that nobody is attached to, then the most recently used. Where people are
-    attached to all of theirs, the hub would be that one: the session they used last is used again.
+    tmux takes the one used last; a bare `tmux attach`, if somebody is attached to each. Those in `used`
+    were used since the hub was made; tmux itself tells only the second.
     """
-    others = [row for row in await _rows(control, SESSION, Session, "list-sessions") if not row.is_hub]
-    if not others or any(row.attached == 0 for row in others):
-        return
-    last = max(others, key=lambda row: row.activity)
+    rows = await _rows(control, SESSION, Session, "list-sessions")
+    made = max((row.activity for row in rows if row.is_hub), default=0)
+    others = [row for row in rows if not row.is_hub]
+    if not others or any(row.activity > made or row.id in used for row in others):
+        return None
+    return max(others, key=lambda row: (row.activity, int(row.id[1:]))).id
+
+
+async def use_again(control: ControlClient, session: SessionId) -> bool:
+    """Let one of those who are attached to a session use it once more; false if nobody is."""
     clients = await _rows(control, CLIENT, Client, "list-clients")
-    theirs = [row for row in clients if row.session_id == last.id]
+    theirs = [row for row in clients if row.session_id == session]
     if theirs:
         latest = max(theirs, key=lambda row: row.activity)
-        await control.request(("switch-client", "-E", "-c", latest.name, "-t", last.id))
+        await control.request(("switch-client", "-E", "-c", latest.name, "-t", session))
+    return bool(theirs)
+
+
+async def is_fleeting(control: ControlClient, session: SessionId) -> bool:
+    """Whether a session ends when its last client leaves it."""
+    reply = await control.request(("display-message", "-p", "-t", session, "#{destroy-unattached}"))
+    return reply.first_line not in ("0", "off", "")
+
+
+def visiting(session: SessionId) -> Command:
+    """Attach to a session, as quietly as to the hub."""
+    return ("attach-session", "-E", "-t", session, "-f", _FLAGS)
 
 
 async def _rows(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from muxpilot.frozen import frozen
 from muxpilot.tmux.formats import fields, flag, maybe_int
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 
@@ -13,7 +14,7 @@ _IS_HUB = f"?{HUB_OPTION},1,0"
 IS_NO_HUB = f"#{{?{HUB_OPTION},,1}}"  # a filter: tmux looks up no path and program of what it does not show
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Session:
     id: SessionId
     name: str
@@ -36,7 +37,7 @@ SESSION = fields(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     id: WindowId
     index: int
@@ -70,8 +71,8 @@ WINDOW = fields(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pane:
+@frozen
+class ListedPane:
     id: PaneId
     index: int
     title: str
@@ -81,18 +82,16 @@ class Pane:
     current_command: str
     current_path: str
     pid: int
-    tty: str
     is_dead: bool
     dead_status: int | None
     dead_signal: int | None
     in_mode: bool
-    is_alternate: bool
-    cursor_column: int
     window_id: WindowId
     session_id: SessionId
-    server_pid: int
     # Runs a line of sh on the host of the pane where that is another: its pid and tty mean nothing here.
-    far: Callable[[str], Awaitable[list[str]]] | None = field(default=None, compare=False, repr=False)
+    far: Callable[[str], Awaitable[list[str]]] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
 
     @property
     def exit_code(self) -> int | None:
@@ -102,7 +101,7 @@ class Pane:
         return self.dead_status
 
 
-PANE = fields(
+LISTED_PANE = fields(
     id=("pane_id", PaneId),
     index=("pane_index", int),
     title=("pane_title", str),
@@ -112,20 +111,35 @@ PANE = fields(
     current_command=("pane_current_command", str),
     current_path=("pane_current_path", str),
     pid=("pane_pid", int),
-    tty=("pane_tty", str),
     is_dead=("pane_dead", flag),
     dead_status=("pane_dead_status", maybe_int),
     dead_signal=("pane_dead_signal", maybe_int),
     in_mode=("pane_in_mode", flag),
-    is_alternate=("alternate_on", flag),
-    cursor_column=("cursor_x", int),
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),
+)
+
+
+@frozen
+class Pane(ListedPane):
+    """With what a list of all does without: tmux takes its time for each field of each pane."""
+
+    tty: str
+    is_alternate: bool
+    cursor_column: int
+    server_pid: int
+
+
+PANE = fields(
+    **LISTED_PANE,
+    tty=("pane_tty", str),
+    is_alternate=("alternate_on", flag),
+    cursor_column=("cursor_x", int),
     server_pid=("pid", int),
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Client:
     name: str
     tty: str
@@ -163,7 +177,7 @@ CLIENT = fields(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Buffer:
     name: str
     size_bytes: int

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from muxpilot.tmux.endpoint import Command, Endpoint
 from muxpilot.tmux.failures import failure
+from muxpilot.tmux.leash import end
 from muxpilot.tmux.protocol import Block, Reply
 
 
@@ -45,7 +46,5 @@ async def _finished(
     try:
         out, err = endpoint.received(*await process.communicate(given or None))
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await end(process)
     return out, err, process.returncode

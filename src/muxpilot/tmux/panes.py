@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux import names
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.deaths import explained
-from muxpilot.tmux.formats import fields
+from muxpilot.tmux.formats import Fields, fields
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.models import IS_NO_HUB, PANE, Pane
+from muxpilot.tmux.models import IS_NO_HUB, LISTED_PANE, PANE, ListedPane, Pane
+from muxpilot.tmux.owner import ours
 from muxpilot.tmux.quote import literal
+
+Row = TypeVar("Row", bound=ListedPane)
 
 DIRECTIONS = {"up": "-U", "down": "-D", "left": "-L", "right": "-R"}
 
@@ -30,16 +33,16 @@ class Panes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def list(self, where: SessionId | WindowId | None = None) -> Sequence[Pane]:
+    async def list(self, where: SessionId | WindowId | None = None) -> Sequence[ListedPane]:
         """All panes of a session, of a window, or of the server; each once, wherever it is linked."""
         if where is None:
             scope: tuple[str, ...] = ("-a",)
         else:
             scope = ("-s", "-t", where) if isinstance(where, SessionId) else ("-t", where)
-        return await explained(await self._rows(*scope), lambda: self._rows(*scope))
+        return await explained(lambda: self._rows(LISTED_PANE, ListedPane, *scope), self._server_pid)
 
     async def get(self, pane: PaneId) -> Pane:
-        for row in await explained(await self._rows("-t", pane), lambda: self._rows("-t", pane)):
+        for row in await explained(lambda: self._rows(PANE, Pane, "-t", pane), self._server_pid):
             if row.id == pane:
                 return row
         raise NotFound("pane", pane)
@@ -97,25 +100,36 @@ class Panes:
 
     async def break_out(self, pane: PaneId, *, name: str | None = None) -> tuple[WindowId, str]:
         """Give a pane a window of its own, in the session that it is in; one that is alone has it already."""
-        if len(await self._rows("-t", pane)) == 1:
+        if len(await self._beside(pane)) == 1:
             return await self._keep_window(pane, name)
         naming = ("-n", names.name("name", name)) if name is not None else ()  # no format, here alone
         # Without a target tmux takes our own session, the hub.
         places = ("-s", pane, "-t", f"{(await self.get(pane)).session_id}:")
-        await self._connection.run(("break-pane", "-d", *places, *naming))
+        await self._connection.run(("break-pane", "-d", *places, *naming), ours().mark_window_of(pane))
         return await self._keep_window(pane, None)
 
     async def _keep_window(self, pane: PaneId, name: str | None) -> tuple[WindowId, str]:
         if name is not None:
             await self._connection.run(("rename-window", "-t", pane, "--", literal(names.name("name", name))))
-        [row] = await self._connection.records(_BROKEN, _Broken, "list-panes", "-t", pane)
+        [row] = await self._beside(pane)
         return row.window_id, row.window_name
 
-    async def kill(self, pane: PaneId) -> None:
-        await self._connection.run(("kill-pane", "-t", pane))
+    async def _beside(self, pane: PaneId) -> Sequence[_Broken]:
+        """A row for each pane of its window, those too that may not be seen: they stay behind."""
+        return await self._connection.every_record(_BROKEN, _Broken, "list-panes", "-t", pane)
 
-    async def _rows(self, *scope: str) -> Sequence[Pane]:
-        rows = await self._connection.records(PANE, Pane, "list-panes", "-f", IS_NO_HUB, *scope)
+    async def kill(self, pane: PaneId) -> None:
+        async with self._connection.changing_sessions():  # the last one ends its session
+            await self._connection.run(("kill-pane", "-t", pane))
+
+    async def _rows(self, table: Fields, into: Callable[..., Row], *scope: str) -> Sequence[Row]:
+        rows = await self._connection.records(table, into, "list-panes", "-f", IS_NO_HUB, *scope)
         if self._connection.endpoint.is_far:
             rows = [replace(row, far=self._connection.shell) for row in rows]
         return list({row.id: row for row in reversed(rows)}.values())[::-1]
+
+    async def _server_pid(self) -> int:
+        known = self._connection.server_pid
+        if known is None:
+            known = int((await self._connection.run(("display-message", "-p", "#{pid}"))).first_line)
+        return known

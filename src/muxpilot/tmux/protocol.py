@@ -27,8 +27,10 @@ import codecs
 from collections import deque
 from dataclasses import dataclass, field
 
+from muxpilot.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Block:
     """What one command printed, and whether it succeeded."""
 
@@ -36,7 +38,7 @@ class Block:
     lines: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """All blocks of one request, the oldest request first."""
 
@@ -55,7 +57,7 @@ class Reply:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foreign:
     """A block that answers nothing we asked, such as the one of the attach itself."""
 
@@ -63,7 +65,7 @@ class Foreign:
     block: Block
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """Bytes that a pane's program wrote."""
 
@@ -71,7 +73,7 @@ class Output:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Anything else that tmux tells: `sessions-changed`, `pause`, `exit` …"""
 

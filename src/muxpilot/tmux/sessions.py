@@ -6,9 +6,10 @@ import asyncio
 import fnmatch
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from muxpilot.errors import NameTaken, NoServer, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.tmux import names
 from muxpilot.tmux.births import SHELL, Birth, Births, Program
 from muxpilot.tmux.clients import Clients
@@ -18,7 +19,7 @@ from muxpilot.tmux.models import SESSION, WINDOW, Session, Window
 from muxpilot.tmux.quote import literal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ensured:
     """A session, new or found, with the window and the pane that it shows."""
 
@@ -78,12 +79,13 @@ class Sessions:
         window = ("-n", literal(names.name("windowName", window_name))) if window_name is not None else ()
         size = ("-x", str(names.size("width", width)), "-y", str(names.size("height", height)))
         try:
-            birth = await self._births.bear(
-                *("new-session", "-d", *naming, *window, *size),
-                program=program,
-                may_start_server=True,
-                name_window=window_name is None,
-            )
+            async with self._connection.changing_sessions():
+                birth = await self._births.bear(
+                    *("new-session", "-d", *naming, *window, *size),
+                    program=program,
+                    may_start_server=True,
+                    name_window=window_name is None,
+                )
         except NameTaken as taken:
             found = await self._existing(taken.name)
             if found is None:
@@ -93,11 +95,14 @@ class Sessions:
 
     async def rename(self, session: SessionId, name: str) -> str:
         """Answers the name that tmux keeps, which may differ: up to 3.6 it writes `_` for `:` and `.`."""
-        await self._connection.run(("rename-session", "-t", session, "--", literal(names.name("name", name))))
+        rename = ("rename-session", "-t", session, "--", literal(names.name("name", name)))
+        async with self._connection.changing_sessions():
+            await self._connection.run(rename)
         return (await self.get(session)).name
 
     async def kill(self, session: SessionId) -> None:
-        await self._connection.run(("kill-session", "-t", session))
+        async with self._connection.changing_sessions():
+            await self._connection.run(("kill-session", "-t", session))
 
     async def _stored(self, name: str) -> str:
         return names.stored_session_name(name, await self._connection.server_version())

@@ -13,28 +13,37 @@ import secrets
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import ClassVar, Self
 
 from muxpilot.errors import BadInput, MuxpilotError, NotAnswering, NoTmux, Unavailable, Unreachable
+from muxpilot.frozen import frozen
 from muxpilot.tmux import failures, quote
 from muxpilot.tmux.endpoint import Command, Endpoint, our_folder
 
 _FAR = "ssh:"
 _PATIENCE_S = 9.0
 _TURN_S = 5.0
+_SILENT = "ssh ended without a word, as where an account has no login shell"
+# Where the way leads over several hosts, the first of them that fails says the most.
+_LAST_LINES, _LONGEST_REASON = 3, 400
 
 # ssh takes the first value that it is given. No question is ever asked, and no terminal or forwarding made:
 # there may be several connections to one host at a time.
 _FIRST = ("BatchMode=yes", "LogLevel=ERROR", "RequestTTY=no", "RemoteCommand=none", "ClearAllForwardings=yes")
 _UNLESS_GIVEN = ("ConnectTimeout=8", "ServerAliveInterval=5", "ServerAliveCountMax=2")
 _READS_A_LINE = "exec /bin/sh -c 'IFS= read -r muxpilot; eval \"$muxpilot\"'"
+# The first line that it reads. What is to end with the connection there stands behind `$1` (see leash.py):
+# sshd tells nobody when it is cut off, and a tmux client whose last output nobody takes would stay for good.
+_ON_A_LEASH = (
+    b"l='setpriv --pdeathsig KILL'; $l true >/dev/null 2>&1 || l=; "
+    b'exec $l /bin/sh -c \'IFS= read -r muxpilot; eval "$muxpilot"\' muxpilot "$l"\n'
+)
 
-_PLAIN_OPTIONS = frozenset("46AaCKkqx")
+_PLAIN_OPTIONS = frozenset("46AaCKkqTx")
 _OPTIONS_WITH_VALUE = frozenset("BbceFIiJlmopPS")
-_DESTINATION = re.compile(r"(?:ssh://)?(?:[\w.+][\w.+-]*@)?[\w\[][\w.:%\[\]-]*", re.ASCII)
+_DESTINATION = re.compile(r"(?:ssh://)?(?:[\w.+][\w.+@-]*@)?[\w:\[][\w.:%\[\]-]*", re.ASCII)
 
 # Before it speaks the login shell, what comes later is tmux's.
 _MARK = f"muxpilot-{secrets.token_hex(8)}".encode()
@@ -54,6 +63,7 @@ _NOT_LET_IN = re.compile(r"Permission denied|authentication (?:failures|methods)
 _NOT_KNOWN = re.compile(r"Host key verification failed|IDENTIFICATION HAS CHANGED|key .* is known for", re.I)
 _NO_PROGRAM = re.compile(
     r"(?:sh|ash|dash|bash).*: (?:exec: )?\S*: (?:.* )?(?:not found|No such file)|^exec: "
+    r"|^setpriv: .*No such file"
 )
 
 
@@ -66,7 +76,7 @@ class FarWord(str):
 FIFO = FarWord('"$d/fifo"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """How ssh gets there: its options, and the destination."""
 
@@ -111,7 +121,7 @@ def _check_options(words: Sequence[str]) -> None:
             raise BadInput(f"The ssh option '-{letters[0]}' lacks its value.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FarEndpoint(Endpoint):
     """`socket` only identifies the server; `path` is the socket there, or None for the default one."""
 
@@ -119,6 +129,7 @@ class FarEndpoint(Endpoint):
     patience_s: ClassVar[float | None] = _PATIENCE_S
     # Somebody else may hold the turn for as long as a host hangs.
     longest_turn_s: ClassVar[float | None] = _TURN_S
+    greeting: ClassVar[bytes] = _MARK + b"\n"
 
     route: Route = Route((), "")
     path: str | None = None
@@ -127,10 +138,8 @@ class FarEndpoint(Endpoint):
     def to(
         cls, ssh: str, path: str | None = None, *, binary: str = "tmux", config: str | None = None
     ) -> Self:
-        route = Route.parse(ssh)
-        if path is not None and (not path or re.search(r"[\x00-\x1f\x7f]", path)):
-            raise BadInput(f"{path!r} is not a socket path.", "Give the path of a tmux socket.")
-        return cls(identity(ssh, path), binary, config, route=route, path=path)
+        known = far_path(path) if path is not None else None
+        return cls(identity(ssh, known), binary, config, route=Route.parse(ssh), path=known)
 
     @property
     def host(self) -> str:
@@ -140,14 +149,16 @@ class FarEndpoint(Endpoint):
         return [os.fsencode(word) for word in (self.program(), *self.route.argv())]
 
     def preamble(self, *flags: str, commands: Sequence[Command]) -> bytes:
-        """The line that the far shell reads and runs."""
+        """The lines that the far shells read and run."""
         socket = [b"-S", _path(self.path)] if self.path is not None else []
         config = [b"-f", _path(self.config)] if self.config is not None else []
         words = [_quoted(self.binary), b"-u", *socket, *config, *map(_quoted, flags), *_joined(commands)]
         line = b" ".join(words)
         if FIFO in (word for command in commands for word in command):
-            return _SET_OUT + _WITH_FIFO + line + _WITHOUT_FIFO + b"\n"
-        return _SET_OUT + b"exec " + line + b"\n"
+            line = _WITH_FIFO + b"$1 " + line + _WITHOUT_FIFO
+        else:
+            line = b"exec $1 " + line
+        return _ON_A_LEASH + _SET_OUT + line + b"\n"
 
     def program(self) -> str:
         found = shutil.which("ssh")
@@ -166,7 +177,7 @@ class FarEndpoint(Endpoint):
         """What the program printed, without what the login shell said before it."""
         if _MARK not in err:
             raise self.failure(err.decode("utf-8", "replace"))
-        return _after_mark(out), _after_mark(err)
+        return out.partition(self.greeting)[2], err.partition(self.greeting)[2]
 
     def failure(self, words: str) -> MuxpilotError:
         """What ssh, the far shell or tmux said on the way out."""
@@ -185,13 +196,13 @@ class FarEndpoint(Endpoint):
         """Nobody answered in time: the host, or tmux there."""
         if _MARK.decode() in words:
             return NotAnswering(f"tmux on {self.host} did not answer within {self.patience_s:g} s.")
-        return Unreachable(
-            f"{self.host} did not let us in within {self.patience_s:g} s.", f"Try ssh {self.host} by hand."
-        )
+        if words:
+            return self._unreachable(f"{words}\nNo more came within {self.patience_s:g} s")
+        return Unreachable(f"{self.host} did not let us in within {self.patience_s:g} s.", self._by_hand)
 
     def _unreachable(self, words: str) -> Unreachable:
-        lines = [line.strip() for line in words.splitlines() if line.strip()]
-        why = lines[-1].rstrip(".") if lines else "ssh ended without a word"
+        lines = [line.strip().rstrip(".:") for line in words.splitlines() if line.strip()]
+        why = "; ".join(lines[-_LAST_LINES:])[-_LONGEST_REASON:] or _SILENT
         if _NOT_KNOWN.search(words):
             return Unreachable(f"The key of {self.host} is not known: {why}.", "Connect once by hand.")
         if _NOT_LET_IN.search(words):
@@ -199,7 +210,11 @@ class FarEndpoint(Endpoint):
                 f"{self.host} does not let us in without a question: {why}.",
                 "Nobody can answer one here: use ssh-agent, or a key without a passphrase.",
             )
-        return Unreachable(f"{self.host} cannot be reached: {why}.", f"Try ssh {self.host} by hand.")
+        return Unreachable(f"{self.host} cannot be reached: {why}.", self._by_hand)
+
+    @property
+    def _by_hand(self) -> str:
+        return f"Try {shlex.join(('ssh', *self.route.options, self.host))} by hand."
 
     def _turn_file(self) -> str:
         digest = blake2b(os.fsencode(self.socket), digest_size=8).hexdigest()
@@ -211,6 +226,13 @@ def identity(ssh: str, path: str | None) -> str:
     """What tells this server from all others, where a local one has its socket's path."""
     route = Route.parse(ssh)
     return f"{_FAR}{shlex.join((*route.options, route.destination))}:{path or ''}"
+
+
+def far_path(path: str) -> str:
+    """The path of a socket there, as far as it can be judged from here."""
+    if not path or re.search(r"[\x00-\x1f\x7f]", path):
+        raise BadInput(f"{path!r} is not a socket path.", "Give the path of a tmux socket.")
+    return path
 
 
 def is_far(socket: str) -> bool:
@@ -237,7 +259,3 @@ def _joined(commands: Sequence[Command]) -> list[bytes]:
         words += [b"';'"] if words else []
         words += [_quoted(word if isinstance(word, FarWord) else quote.argv(word)) for word in command]
     return words
-
-
-def _after_mark(data: bytes) -> bytes:
-    return data.partition(_MARK + b"\n")[2]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from muxpilot.errors import Ambiguous, BadInput, NotFound
 from muxpilot.tmux.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.models import Pane, Window
+from muxpilot.tmux.models import ListedPane, Window
 from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.windows import Windows
 
@@ -99,7 +99,7 @@ def _one(rows: Sequence[Window], wanted: str) -> Window:
     return rows[0]
 
 
-def _pane(panes: Sequence[Pane], text: str, wanted: str) -> PaneId:
+def _pane(panes: Sequence[ListedPane], text: str, wanted: str) -> PaneId:
     for row in panes:
         if text in (row.id, str(row.index)):
             return row.id

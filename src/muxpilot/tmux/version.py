@@ -15,9 +15,13 @@ MIRRORED_LAYOUTS: Version = (3, 5)
 NAMES_KEEP_DOLLARS: Version = (3, 4)
 BUFFERS_ARE_NEWS: Version = (3, 4)
 CONTROLS_ARE_ESCAPED: Version = (3, 4)
+# From here on a skin colour, a flag's second letter and U+FE0F share the wide cell that they make or follow.
+EMOJI_ARE_JOINED: Version = (3, 4)
 # From here on tmux pastes `^[` for an escape unless it is told to leave the bytes alone.
 PASTES_AS_CARETS: Version = (3, 7)
 NAMES_KEEP_COLONS: Version = (3, 7)
+
+_PATIENCE_S = 10.0
 
 
 def parse(text: str) -> Version:
@@ -41,6 +45,12 @@ def installed(binary: str = "tmux") -> str:
     """What `tmux -V` says, where it is new enough."""
     if shutil.which(binary) is None:
         raise NoTmux(f"There is no program {binary!r} on this machine.")
-    done = subprocess.run([binary, "-V"], capture_output=True, text=True, timeout=10, check=False)
+    try:
+        done = subprocess.run(
+            [binary, "-V"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = getattr(error, "strerror", None) or f"no answer within {_PATIENCE_S:g} s"
+        raise NoTmux(f"The program {binary!r} cannot be asked for its version: {reason}.") from None
     require(done.stdout)
     return done.stdout.strip()

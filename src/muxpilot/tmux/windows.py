@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux import layouts, names
 from muxpilot.tmux.births import SHELL, Birth, Births, Program
 from muxpilot.tmux.connection import Connection
@@ -27,7 +27,12 @@ class Windows:
 
     async def get(self, window: WindowId) -> Window:
         active = ("list-panes", "-t", window, "-f", "#{pane_active}")
-        return (await self._connection.records(WINDOW, Window, *active))[0]
+        rows = await self._connection.records(WINDOW, Window, *active)
+        # Of the sessions that show it tmux names one, which may be one that is not to be seen.
+        rows = rows or [row for row in await self.list() if row.id == window]
+        if not rows:
+            raise NotFound("window", window)
+        return rows[0]
 
     async def create(self, session: SessionId, *, name: str | None = None, program: Program = SHELL) -> Birth:
         """Open a window in the background."""
@@ -85,7 +90,8 @@ class Windows:
         await self._connection.run(("set-option", "-w", "-t", window, "synchronize-panes", value))
 
     async def kill(self, window: WindowId) -> None:
-        await self._connection.run(("kill-window", "-t", window))
+        async with self._connection.changing_sessions():  # the last one ends its session
+            await self._connection.run(("kill-window", "-t", window))
 
     async def _is_zoomed(self, pane: PaneId) -> bool:
         """A pane that fills its window goes on filling it: a split would uncover the others."""

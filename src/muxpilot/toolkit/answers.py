@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, field, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from muxpilot.frozen import frozen
 from muxpilot.toolkit.kinds import Schema
 from muxpilot.toolkit.names import camel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What goes back to the client: a text, and the same as data where the tool has an output schema.
 
@@ -35,45 +37,72 @@ class Answer:
         return self.error is not None
 
 
+compact = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
 def shaped(value: Any) -> Answer:
     if isinstance(value, str):
         return Answer(value)
     if isinstance(value, Answer):
         return value
     data = wire(value)
-    return Answer(json.dumps(data, ensure_ascii=False, separators=(",", ":")), data)
+    text = compact(data)
+    if text.isascii() or (clean := _decoded(text)) == text:
+        return Answer(text, data)
+    return Answer(clean, json.loads(clean))
 
 
-_AS_IT_IS = frozenset({int, float, bool, types.NoneType})
+def _decoded(text: str) -> str:
+    """A path or name may hold bytes that are no text; JSON has no room for them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+_AS_IT_IS = frozenset({int, float, bool, types.NoneType, str})
 
 
 def wire(value: Any) -> Any:
+    """As JSON has it: records by their camelCase names."""
     kind = value.__class__
-    if kind in _AS_IT_IS:
+    if kind in _AS_IT_IS or isinstance(value, str):
         return value
-    if isinstance(value, str):
-        return _text(value)
     if isinstance(value, list | tuple):
         return [wire(item) for item in value]
     if isinstance(value, dict):
-        return {_text(key): wire(item) for key, item in value.items()}
+        return {key: wire(item) for key, item in value.items()}
+    plan = _plan(kind)
+    if plan.values_of is not None:
+        return dict(zip(plan.names, plan.values_of(value), strict=True))
     return {
         name: item if item.__class__ in _AS_IT_IS else wire(item)
-        for attribute, name, default in _plan(kind)
-        if (item := getattr(value, attribute)) != default or default is MISSING
+        for attribute, name, default in plan.rows
+        if (item := getattr(value, attribute)) is not default and (default is MISSING or item != default)
     }
 
 
+class _Plan(NamedTuple):
+    """How a record is written; one that is always whole and holds plain values only has a short way."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, str, Any], ...]
+    values_of: Callable[[Any], tuple[Any, ...]] | None
+
+
 @cache
-def _plan(answer: type) -> tuple[tuple[str, str, Any], ...]:
-    return tuple((row.name, camel(row.name), row.default) for row in fields(answer))
+def _plan(answer: type) -> _Plan:
+    rows = tuple((row.name, camel(row.name), row.default) for row in fields(answer))
+    attributes, names, defaults = zip(*rows, strict=True) if rows else ((), (), ())
+    is_short = len(rows) > 1 and set(defaults) == {MISSING} and all(map(_is_plain, _hints(answer)))
+    return _Plan(names, rows, attrgetter(*attributes) if is_short else None)
 
 
-def _text(value: str) -> str:
-    """A path or name may hold bytes that are no text; JSON has no room for them."""
-    if value.isascii():
-        return str(value)
-    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _hints(answer: type) -> Iterable[Any]:
+    hints = get_type_hints(answer)
+    return (hints[row.name] for row in fields(answer))
+
+
+def _is_plain(annotation: Any) -> bool:
+    kinds = _schema(annotation).get("type", "object")
+    return not {"object", "array"} & set([kinds] if isinstance(kinds, str) else kinds)
 
 
 def output_schema(answer: Any) -> Schema | None:

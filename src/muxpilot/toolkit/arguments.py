@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.toolkit.kinds import Kind, Schema, Wrong, kind_of
 from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.names import camel
@@ -22,7 +22,7 @@ _TARGET_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Argument:
     name: str
     wire: str
@@ -78,7 +78,8 @@ def checked(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> dict[str
         if argument.name in given:
             values[argument.name] = _value(argument, given[argument.name])
         elif argument.is_required:
-            raise BadInput(f"The argument {argument.wire!r} is missing.", f"It is: {argument.description}.")
+            wanted = argument.description.removesuffix(".")
+            raise BadInput(f"The argument {argument.wire!r} is missing.", f"It is: {wanted}.")
         else:
             values[argument.name] = argument.default
     return values

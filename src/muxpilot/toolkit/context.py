@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from muxpilot.frozen import frozen
 from muxpilot.reading.journals import Journals
 from muxpilot.record.recordings import Recordings
 from muxpilot.servers import Servers
@@ -32,7 +33,7 @@ def unkept(watch: str) -> None:
     """A watch of a caller of whom nobody knows whether it is still there ends by its own timeout."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """Who asks: how to tell it of progress, of what its watches come to, and which end when it leaves."""
 
@@ -41,7 +42,7 @@ class Caller:
     keeps: Callable[[str], None] = unkept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """One call's surroundings; `tmux` is the server that the call's `socket` names."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from muxpilot.frozen import frozen
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.toolkit.names import camel
 
@@ -20,7 +21,7 @@ class Wrong(Exception):
     """A value that does not fit; its text ends the sentence "The argument x must be …"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """Limits of a number, both included."""
 
@@ -28,7 +29,7 @@ class Between:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     schema: Schema
     check: Callable[[Any], Any]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
@@ -20,6 +20,10 @@ DEADLINE_S = 30.0
 
 # What a call types, from its checked arguments: text, and keys as `Key`.
 Types = Callable[[Mapping[str, Any]], Sequence[str]]
+
+# What would refuse a call that the rules of tools and targets let through; asked with a call's context and
+# arguments, like the tool itself, by who wants to know beforehand. It does nothing.
+Foresees = Callable[..., Awaitable[Sequence[MuxpilotError]]]
 
 # Seconds; or, for a call that says itself how long it wants to wait, a function of its checked arguments.
 Deadline = float | Callable[[Mapping[str, Any]], float]
@@ -69,6 +73,9 @@ SOCKET = Argument(
 class Tool:
     """One tool; `group` is where policy finds it, `description` is its function's docstring."""
 
+    # Whether its calls, and those of others like it, are served one after the other as they came.
+    in_order: ClassVar[bool] = False
+
     name: str
     description: str
     effect: Effect
@@ -78,6 +85,7 @@ class Tool:
     deadline_s: Deadline
     tells_progress: bool = False  # by itself, so that nobody else does
     types: Types | None = None
+    foresees: Foresees | None = None
 
     @property
     def exposed(self) -> str:
@@ -150,6 +158,7 @@ def tool(
     deadline_s: Deadline = DEADLINE_S,
     tells_progress: bool = False,
     types: Types | None = None,
+    foresees: Foresees | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
 
@@ -165,6 +174,7 @@ def tool(
             deadline_s=deadline_s,
             tells_progress=tells_progress,
             types=types,
+            foresees=foresees,
         )
 
     return declare

@@ -7,12 +7,11 @@ stray variation selectors. A joiner or a variation selector stays where it makes
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
 
-from muxpilot.toolkit.answers import Answer
+from muxpilot.toolkit.answers import Answer, compact
 
 # Groups of tools whose answers hold what panes printed, or what programs call themselves and their folders.
 _PANE_TEXT = frozenset({"capture", "watch", "execute", "track", "list"})
@@ -25,6 +24,7 @@ _HIDDEN_RANGES = (
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _SUSPECT = re.compile(f"[{_HIDDEN_RANGES}{_CONTROLS}]")
 _SUSPECT_JSON = re.compile(rf"[{_HIDDEN_RANGES}\x7f-\x9f]|\\u00|\\[bfr]")
+_SUSPECT_ASCII_JSON = ("\\", "\x7f")  # to look for them takes a fiftieth of the time
 
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
@@ -42,7 +42,7 @@ _PARTS = re.compile(
 
 def visible(text: str, *, colors: bool = False) -> str:
     """The text without what nobody sees; with `colors`, colour codes stay."""
-    if not _SUSPECT.search(text):
+    if (text.isprintable() and text.isascii()) or not _SUSPECT.search(text):
         return text
     kept = ("joined", "selected", "colour") if colors else ("joined", "selected")
     return _PARTS.sub(lambda found: found[0] if found.lastgroup in kept else "", text)
@@ -56,10 +56,16 @@ def seen(answer: Answer, *, colors: bool = False) -> Answer:
     """The same for a whole answer: its text, or every text in its data."""
     if answer.structured is None:
         return replace(answer, text=visible(answer.text, colors=colors))
-    if not _SUSPECT_JSON.search(answer.text):
+    if _is_clean(answer.text):
         return answer
     data = _mapped(answer.structured)
-    return replace(answer, text=json.dumps(data, ensure_ascii=False, separators=(",", ":")), structured=data)
+    return replace(answer, text=compact(data), structured=data)
+
+
+def _is_clean(text: str) -> bool:
+    if text.isascii() and not any(sign in text for sign in _SUSPECT_ASCII_JSON):
+        return True
+    return _SUSPECT_JSON.search(text) is None
 
 
 def _mapped(value: Any) -> Any:

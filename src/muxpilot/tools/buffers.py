@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import Annotated, Literal, TypeVar
@@ -17,7 +16,8 @@ from muxpilot.buffers.results import BufferMatches, Search
 from muxpilot.buffers.search import Span
 from muxpilot.buffers.search import query as ready
 from muxpilot.buffers.spans import LARGEST, Anchor
-from muxpilot.errors import BadInput, NoServer, NotFound
+from muxpilot.errors import BadInput, MuxpilotError, NoServer, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.tmux import Buffer
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -31,7 +31,9 @@ Offset = Annotated[int, Between(0, LARGEST)]
 Name = Annotated[str, "Buffer name"]
 File = Annotated[str, "File; relative to the private folder unless folders are configured"]
 Query = Annotated[str, "What to find"]
-Mode = Annotated[Literal["literal", "regex"], "regex is RE2"]
+Mode = Annotated[
+    Literal["literal", "regex", "fuzzy"], "literal, regex for RE2, or fuzzy: literal with fuzzyMatch"
+]
 Most = Annotated[int, "At most this many matches", Between(1, 10_000)]
 Context_ = Annotated[int, "Bytes to show on each side of a match", Between(0, 100_000)]
 WithSimilarity = Annotated[bool, "Tell how alike each match is, 0 to 1"]
@@ -39,7 +41,7 @@ Fuzzy = Annotated[bool, "Also the best likeness in each line, lines up to 4096 b
 Threshold = Annotated[float | None, "How alike at least, 0 to 1 (0.8); switches fuzzyMatch on"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferRow:
     name: str
     size: int
@@ -52,7 +54,7 @@ class BufferRow:
         return cls(row.name, min(row.size_bytes, 2**32 - 1), row.size_bytes, index, row.created)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferList:
     buffers: list[BufferRow]
 
@@ -77,14 +79,39 @@ async def show_buffer(
 
 def _slice(file: int, offset: int, most: int) -> str:
     """A character that is cut at either end is left out: the next slice, or the one before, has it."""
-    data = os.pread(file, most, offset)
-    if offset:
-        data = data[next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0) :]
+    data = os.pread(file, most, offset)[_begun_before(file, offset) :]
     is_end = offset + most >= os.fstat(file).st_size
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data, final=is_end)
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
+def _begun_before(file: int, offset: int) -> int:
+    """How many bytes at an offset belong to a character that begins before it."""
+    back = min(3, offset)
+    around = os.pread(file, back + 3, offset - back)
+    for begin in range(back):
+        for end in range(back + 1, begin + 5):
+            if _is_character(around[begin:end]):
+                return end - back
+    return 0
+
+
+def _is_character(data: bytes) -> bool:
+    try:
+        return len(data.decode()) == 1
+    except UnicodeDecodeError:
+        return False
+
+
+async def _foreseen(ctx: Context, path: str, **_: object) -> Sequence[MuxpilotError]:
+    """Whether a path would be refused; the file itself is not looked at."""
+    try:
+        _folders(ctx).place(path)
+    except BadInput as error:
+        return [error]
+    return []
+
+
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write", foresees=_foreseen)
 async def save_buffer(ctx: Context, name: Name, path: File) -> str:
     """Write a buffer to a file, byte for byte; a file that is there is replaced."""
     async with ctx.tmux.buffers.opened(name) as file:
@@ -92,7 +119,7 @@ async def save_buffer(ctx: Context, name: Name, path: File) -> str:
     return f"Buffer {name} saved to {path}"
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "buffer-write")
+@tool(Effect.DESTROY, PRIMITIVE, "buffer-write", foresees=_foreseen)
 async def load_buffer(ctx: Context, name: Name, path: File) -> str:
     """Make or replace a buffer with what a file holds, byte for byte."""
     with await asyncio.to_thread(_folders(ctx).read, path) as file:
@@ -148,7 +175,7 @@ async def search_buffer(
     """Search buffers without reading them yourself; offsets are bytes.
 
     While `truncatedBuffers` names any, ask again with `resumeFromOffset`: each match is told once."""
-    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match)
+    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
     asked = ready(query, mode, threshold=threshold, with_similarity=include_similarity)
     names, are_given = await _chosen(ctx, buffer, buffers)
     starts = spans.starts(resume_from_offset or {}, names)
@@ -182,7 +209,7 @@ async def subsearch_buffer(
     ] = None,
 ) -> BufferMatches:
     """Search around an earlier match: for X near Y."""
-    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match)
+    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
     asked = ready(query, mode, threshold=threshold, with_similarity=include_similarity)
     name = buffer if buffer is not None else anchor.buffer
     if name is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Annotated
 
 from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.frozen import frozen
 from muxpilot.servers import Named
 from muxpilot.tmux import Client, PaneId
 from muxpilot.toolkit.context import Context
@@ -17,7 +17,7 @@ from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 _PATIENCE_S = 12.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientRow:
     tty: str
     name: str
@@ -32,22 +32,22 @@ class ClientRow:
         return cls(row.tty, row.name, row.session_name, row.pid, row.width, row.height, row.is_readonly)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientList:
     clients: list[ClientRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetachedClient:
     client_tty: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     shown: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerRow:
     name: str
     socket: str
@@ -58,7 +58,7 @@ class ServerRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerList:
     servers: list[ServerRow]
 
@@ -88,16 +88,15 @@ async def list_servers(ctx: Context) -> ServerList:
 
 async def _server(ctx: Context, name: str, entry: Named) -> ServerRow:
     tmux = ctx.servers.get(None if name == "default" else name)
-    socket = entry.socket or ("" if entry.ssh else tmux.socket)
     try:
         async with tmux.connection.deadline(_PATIENCE_S):
             sessions = len(await tmux.sessions.list())
             version = await tmux.version_text()
     except NoServer:
-        return ServerRow(name, socket, entry.ssh, "idle", None, 0)
+        return ServerRow(name, entry.path, entry.ssh, "idle", None, 0)
     except MuxpilotError as error:
-        return ServerRow(name, socket, entry.ssh, "unreachable", None, None, str(error))
-    return ServerRow(name, socket, entry.ssh, "connected", version, sessions)
+        return ServerRow(name, entry.path, entry.ssh, "unreachable", None, None, str(error))
+    return ServerRow(name, entry.path, entry.ssh, "connected", version, sessions)
 
 
 @tool(Effect.CHANGE, STARRED, "display")

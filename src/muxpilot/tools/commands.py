@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muxpilot.errors import Refused
+from muxpilot.frozen import frozen
 from muxpilot.shells.command import Command
 from muxpilot.shells.results import CommandResult
-from muxpilot.tmux import PaneId
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Mark
+from muxpilot.toolkit.marks import Key, Mark
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
 
 CommandId = Annotated[str, "From execute-command"]
@@ -23,7 +23,7 @@ _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandRow:
     command_id: str
     pane_id: str
@@ -33,7 +33,7 @@ class CommandRow:
     elapsed_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandList:
     commands: list[CommandRow]
 
@@ -129,11 +129,16 @@ def _row(command: Command) -> CommandRow:
     )
 
 
-@tool(Effect.TYPE, PRIMITIVE, "execute")
+@tool(Effect.TYPE, PRIMITIVE, "execute", types=lambda arguments: (Key("C-c"),))
 async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
     """Interrupt a command with Ctrl-C, or take it out of the queue, and tell how it is then."""
+
+    async def permit(tmux: Tmux, pane: PaneId) -> None:
+        """Where the pane is now: it may have been moved since the command was allowed there."""
+        await ctx.permit(tmux, {"pane_id": pane})
+
     command = _command(ctx, command_id)
-    await ctx.shells.cancel(command)
+    await ctx.shells.cancel(command, permit)
     return CommandResult.of(command, _MAX_OUTPUT)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput, MuxpilotError
+from muxpilot.errors import BadInput, Denied, MuxpilotError
+from muxpilot.frozen import frozen
 from muxpilot.shells.results import CommandResult
-from muxpilot.tmux import PaneId
+from muxpilot.shells.typing import checked
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection import unsifted
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -23,15 +24,19 @@ _MOST_AT_ONCE = 64
 _MAX_OUTPUT = 65536
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceOf:
     """A pane; without a socket, of the server that the call names."""
 
     pane_id: PaneId
     socket: str | None = None
 
+    @property
+    def words(self) -> str:
+        return self.pane_id if self.socket is None else f"{self.pane_id} on {self.socket}"
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class FleetResult:
     results: list[CommandResult]
     completed: int
@@ -39,12 +44,29 @@ class FleetResult:
 
 
 def _deadline(arguments: Mapping[str, Any]) -> float:
-    """Those that find no room at once wait for those that do."""
-    turns = math.ceil(len(arguments["panes"]) / int(arguments["max_parallel"]))
-    return DEADLINE_S + float(turns * arguments["timeout_seconds"])
+    """Those that find no room at once wait for those that do, each perhaps on a host that hangs."""
+    turns = math.ceil(len(arguments["panes"]) / int(arguments["max_parallel"])) or 1
+    return turns * (DEADLINE_S + float(arguments["timeout_seconds"]))
 
 
-@tool(Effect.TYPE, frozenset({Scope.ALL}), "execute", deadline_s=_deadline)
+async def _foreseen(
+    ctx: Context, command: str, panes: Sequence[PlaceOf], **_: object
+) -> Sequence[MuxpilotError]:
+    """What each pane would meet; a denial says which pane it is about."""
+    _require(command, panes)
+    found: list[MuxpilotError] = []
+    for place in panes:
+        try:
+            tmux, pane = await _aimed(ctx, place, command)
+            await tmux.panes.get(pane)
+        except Denied as error:
+            found.append(Denied("run-on", error.key, f"{error.why}, for pane {place.words}"))
+        except MuxpilotError as error:
+            found.append(error)
+    return found
+
+
+@tool(Effect.TYPE, frozenset({Scope.ALL}), "execute", deadline_s=_deadline, foresees=_foreseen)
 async def run_on(
     ctx: Context,
     command: Annotated[str, "As in execute-command", Mark.SHELL],
@@ -55,8 +77,7 @@ async def run_on(
     """Run a command in many panes, on any servers: the answers of execute-command, in the order asked.
 
     A pane that cannot be reached has status lost and the reason; the others are not held back."""
-    if not 1 <= len(panes) <= _MOST_PANES:
-        raise BadInput(f"The argument 'panes' has {len(panes)} panes.", f"Give 1 to {_MOST_PANES}.")
+    _require(command, panes)
     room = asyncio.Semaphore(max_parallel)
 
     async def run(place: PlaceOf) -> CommandResult:
@@ -67,18 +88,31 @@ async def run_on(
     return FleetResult(list(results), _count(results, "completed"), _count(results, "failed", "lost"))
 
 
+def _require(command: str, panes: Sequence[PlaceOf]) -> None:
+    """What no pane could take is no answer of any of them."""
+    checked(command)
+    if not 1 <= len(panes) <= _MOST_PANES:
+        raise BadInput(f"The argument 'panes' has {len(panes)} panes.", f"Give 1 to {_MOST_PANES}.")
+
+
 async def _run(ctx: Context, place: PlaceOf, command: str, timeout_s: float) -> CommandResult:
     try:
-        tmux = ctx.servers.get(place.socket) if place.socket is not None else ctx.tmux
-        await ctx.permit(tmux, {"command": command})  # before that server is asked anything
-        with unsifted():
-            pane = await tmux.targets.pane(place.pane_id)
-        await ctx.permit(tmux, {"command": command, "pane_id": pane})
+        tmux, pane = await _aimed(ctx, place, command)
         running = await ctx.shells.submit(tmux, pane, command)
     except MuxpilotError as error:
         return CommandResult.lost(place.pane_id, command, str(error))
     is_told = await ctx.shells.wait(running, timeout_s)
     return CommandResult.of(running, _MAX_OUTPUT, timed_out=not is_told)
+
+
+async def _aimed(ctx: Context, place: PlaceOf, command: str) -> tuple[Tmux, PaneId]:
+    """The pane that is meant, if the command may be run in it."""
+    tmux = ctx.servers.get(place.socket) if place.socket is not None else ctx.tmux
+    await ctx.permit(tmux, {"command": command})  # before that server is asked anything
+    with unsifted():
+        pane = await tmux.targets.pane(place.pane_id)
+    await ctx.permit(tmux, {"command": command, "pane_id": pane})
+    return tmux, pane
 
 
 def _count(results: Sequence[CommandResult], *statuses: str) -> int:

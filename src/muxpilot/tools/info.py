@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from muxpilot.errors import NoServer
+from muxpilot.frozen import frozen
 from muxpilot.tmux import PaneId, SessionId, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
@@ -13,7 +12,7 @@ from muxpilot.tools.sessions import SessionRow
 from muxpilot.tools.windows import WindowRow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerInfo:
     socket: str
     ssh: str | None
@@ -21,13 +20,13 @@ class ServerInfo:
     running: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowBranch:
     window: WindowRow
     panes: list[PaneRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionTree:
     session: SessionRow
     windows: list[WindowBranch]
@@ -36,11 +35,12 @@ class SessionTree:
 @tool(Effect.READ, INTERNAL, "list")
 async def server_info(ctx: Context) -> ServerInfo:
     """Which tmux server this is."""
+    entry = ctx.servers.entry(None)
     try:
         version = await ctx.tmux.version_text()
     except NoServer:
-        return ServerInfo(ctx.tmux.socket, None, None, running=False)
-    return ServerInfo(ctx.tmux.socket, None, version, running=True)
+        return ServerInfo(entry.path, entry.ssh, None, running=False)
+    return ServerInfo(entry.path, entry.ssh, version, running=True)
 
 
 @tool(Effect.READ, INTERNAL, "list")

@@ -6,19 +6,25 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput, Refused
+from muxpilot.frozen import frozen
+from muxpilot.state.tty import mode_of
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.keys import is_key, parse
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.marks import Key
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
+from muxpilot.toolkit.visible import visible
 from muxpilot.tools.panes import PaneDone
 
 _LONGEST_TYPING_S = DEADLINE_S * 0.8
+# So much of one line the kernel keeps for a program that reads whole lines.
+_LONGEST_LINE = 4095
+
+_PASTE_END = "\x1b[201~"
 
 # They edit the line that a person, or a filter, believes to have seen.
 _REFUSED_BYTES = {
@@ -29,16 +35,17 @@ _REFUSED_BYTES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeysSent:
     pane_id: str
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BytesSent:
     pane_id: str
     bytes: int
+    hint: str | None = None
 
 
 def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
@@ -72,6 +79,7 @@ async def send_keys(
     send = ctx.tmux.input.type if literal else ctx.tmux.input.press
     asked = time.monotonic()
     async with ctx.exclusive(ctx.tmux, pane_id):
+        hint = await _too_long(ctx, pane_id, keys, 1 if enter else repeat) if literal else None
         if delay_ms:
             waited_s = time.monotonic() - asked
             steps = _in_time(keys if literal else parse(keys), repeat, delay_ms, waited_s)
@@ -83,7 +91,20 @@ async def send_keys(
             await send(pane_id, keys, repeat=repeat)
     if literal and len(keys) > 1 and is_key(keys):
         return KeysSent(pane_id, f"{keys!r} was typed as text; to press the key, set literal to false.")
-    return KeysSent(pane_id)
+    return KeysSent(pane_id, hint)
+
+
+async def _too_long(ctx: Context, pane: PaneId, text: str, repeat: int = 1) -> str | None:
+    """Asked before it is typed: afterwards the terminal may be in another mode."""
+    lines = re.split(rb"[\r\n]", text.encode("utf-8", "replace"))
+    longest = max(map(len, lines)) * (repeat if len(lines) == 1 else 1)
+    if longest <= _LONGEST_LINE:
+        return None
+    row = await ctx.tmux.panes.get(pane)
+    mode = mode_of(row.tty) if row.far is None else None
+    if mode is None or not mode.is_canonical:
+        return None
+    return f"The program reads whole lines, and of one of {longest} bytes it gets the first {_LONGEST_LINE}."
 
 
 def _in_time(steps: Sequence[str], repeat: int, delay_ms: int, waited_s: float) -> Sequence[str]:
@@ -127,8 +148,14 @@ async def paste_text(
     enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
 ) -> BytesSent:
     """Paste text as one piece, bracketed where the program knows that."""
+    if _PASTE_END in content:
+        raise BadInput(
+            "The argument 'content' holds the sequence that ends a paste: what follows it would be typed.",
+            "Take ESC [201~ out of it, or type it with send-keys.",
+        )
     async with ctx.exclusive(ctx.tmux, pane_id):
-        return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter))
+        hint = await _too_long(ctx, pane_id, content)
+        return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter), hint)
 
 
 @tool(Effect.TYPE, PRIMITIVE, "interactive", types=_bytes_typed)
@@ -168,7 +195,7 @@ async def write_to_display(
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
     """Show text to a person in a pane: never typed, never run, and not in your context again."""
-    await ctx.tmux.input.show(pane_id, text, clear=clear)
+    await ctx.tmux.input.show(pane_id, visible(text), clear=clear)
     return PaneDone(pane_id)
 
 

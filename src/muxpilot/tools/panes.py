@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput
-from muxpilot.tmux import Pane, PaneId, Program, SessionId, WindowId
+from muxpilot.frozen import frozen
+from muxpilot.tmux import ListedPane, PaneId, Program, SessionId, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.marks import Mark
@@ -18,7 +18,7 @@ _LONGEST_TITLE = 256  # any program in the pane may set it
 _DIRECTIONS = {"U": "up", "D": "down", "L": "left", "R": "right"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneRow:
     id: PaneId
     index: int
@@ -36,7 +36,7 @@ class PaneRow:
     session_id: SessionId
 
     @classmethod
-    def of(cls, row: Pane) -> PaneRow:
+    def of(cls, row: ListedPane) -> PaneRow:
         title = visible(row.title)[:_LONGEST_TITLE]
         return cls(
             *(row.id, row.index, title, row.is_active, row.width, row.height, row.current_command),
@@ -45,48 +45,48 @@ class PaneRow:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneList:
     panes: list[PaneRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlacedPane:
     pane_id: str
     window_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TitledPane:
     pane_id: str
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneDone:
     pane_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZoomedPane:
     pane_id: str
     zoomed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SizedPane:
     pane_id: str
     width: int
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SwappedPanes:
     source_pane_id: str
     target_pane_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokenPane:
     window_id: str
     window_name: str

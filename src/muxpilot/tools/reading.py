@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput, NotFound
+from muxpilot.frozen import frozen
 from muxpilot.patterns import matcher
 from muxpilot.reading.journals import EVERYTHING
+from muxpilot.reading.scrollback import scrollback
 from muxpilot.tmux import PaneId, SessionId
+from muxpilot.tmux.capture import without_blank_end
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 _FEW = 2000
+_LONGEST_ROW = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewText:
     pane_id: str
     text: str
@@ -30,7 +33,7 @@ class NewText:
     alternate_screen: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     pane_id: str
     line: int
@@ -39,7 +42,7 @@ class Match:
     after: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matches:
     matches: list[Match]
     truncated: bool
@@ -61,7 +64,8 @@ async def capture_pane(
     else:
         first, last = _line("start", start), _line("end", end)
         rows = await ctx.tmux.capture.between(pane_id, first, last, colors=colors, join=join)
-    return "\n".join(rows)
+        rows = without_blank_end(rows)
+    return "\n".join(row[:_LONGEST_ROW] for row in rows)
 
 
 def _line(argument: str, number: int | str | None) -> int | str | None:
@@ -89,13 +93,14 @@ async def read_pane(
     reading = await ctx.journals.read(ctx.tmux, pane_id, since, look_back)
     wanted = reading.lines if fits is None else await _fitting(reading.lines, fits)
     kept = wanted[-max_lines:]
+    is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
     return NewText(
         pane_id,
-        "\n".join(kept),
+        "\n".join(row[:_LONGEST_ROW] for row in kept),
         reading.cursor,
         len(reading.lines),
         reading.missed,
-        reading.has_more or len(kept) < len(wanted),
+        reading.has_more or is_cut,
         reading.is_alternate,
     )
 
@@ -112,9 +117,8 @@ async def search_panes(
 ) -> Matches:
     """Search the whole scrollback of panes. `line` is a number that capture-pane takes as start or end."""
     fits = matcher(query, mode, "query")
-    panes = pane_ids if pane_ids is not None else [row.id for row in await ctx.tmux.panes.list(session_id)]
     matches: list[Match] = []
-    for pane in dict.fromkeys(panes):
+    for pane in await _panes(ctx, pane_ids, session_id):
         try:
             matches += await _search(ctx, pane, fits, context_lines)
         except NotFound:
@@ -126,13 +130,28 @@ async def search_panes(
     return Matches(matches[:max_matches], truncated=len(matches) > max_matches)
 
 
+async def _panes(ctx: Context, pane_ids: list[PaneId] | None, session: SessionId | None) -> list[PaneId]:
+    """Those that were named, each once, as far as they are in the session that was named."""
+    if pane_ids is not None and session is None:
+        return list(dict.fromkeys(pane_ids))
+    there = dict.fromkeys(row.id for row in await ctx.tmux.panes.list(session))
+    named = there if pane_ids is None else dict.fromkeys(pane_ids)
+    return [pane for pane in named if pane in there]
+
+
 async def _search(ctx: Context, pane: PaneId, fits: Callable[[str], bool], context: int) -> list[Match]:
-    rows, row = await asyncio.gather(ctx.tmux.capture.between(pane, "-", "-"), ctx.tmux.panes.get(pane))
-    top = max(0, len(rows) - row.height)
-    hits = set(await _fitting(rows, fits))
-    found = [at for at, text in enumerate(rows) if text in hits]
+    whole = await scrollback(ctx.tmux, pane)
+    lines = whole.texts
+    hits = set(await _fitting(lines, fits))
+    found = [at for at, text in enumerate(lines) if text in hits]
     return [
-        Match(pane, at - top, rows[at], rows[max(0, at - context) : at], rows[at + 1 : at + 1 + context])
+        Match(
+            pane,
+            whole.numbers[at],
+            lines[at],
+            lines[max(0, at - context) : at],
+            lines[at + 1 : at + 1 + context],
+        )
         for at in found
     ]
 

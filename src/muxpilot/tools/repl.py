@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
 from muxpilot.errors import BadInput, Refused
+from muxpilot.frozen import frozen
 from muxpilot.shells.repl import converse
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
@@ -22,7 +22,7 @@ _BESIDES_S = 15.0
 _TURNS: WeakValueDictionary[tuple[str, PaneId], asyncio.Lock] = WeakValueDictionary()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplResult:
     """`note` says what to do next: the input is not complete, or it asks for something."""
 

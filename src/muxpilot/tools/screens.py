@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import secrets
-import stat
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Literal
 
-from muxpilot.errors import BadInput, Refused
+from muxpilot.buffers.anywhere import Anywhere
+from muxpilot.buffers.folders import Folders
+from muxpilot.errors import BadInput, MuxpilotError, Refused
+from muxpilot.frozen import frozen
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.capture import Shown
 from muxpilot.tmux.endpoint import our_folder, private_folder
@@ -27,9 +28,10 @@ _BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 
 # What a file must be called: a path is for a picture, and never the way to a file of another kind.
 _SUFFIXES = {"image": (".png",), "svg": (".svg",), "html": (".html", ".htm"), "browser": (".html", ".htm")}
+_CAST = (".cast",)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedPane:
     pane_id: str
     recording: bool
@@ -38,7 +40,20 @@ class RecordedPane:
     bytes: int
 
 
-@tool(Effect.CREATE, STARRED, "capture")
+async def _foreseen(
+    ctx: Context, path: str | None, output: str = "", action: str = "start", **_: object
+) -> Sequence[MuxpilotError]:
+    """Whether the file's path would be refused; a recording has no form but its own."""
+    if path is None or action == "stop":
+        return []
+    try:
+        _target(_files(ctx), path, _SUFFIXES.get(output, _CAST))
+    except BadInput as error:
+        return [error]
+    return []
+
+
+@tool(Effect.CREATE, STARRED, "capture", foresees=_foreseen)
 async def screenshot_pane(
     ctx: Context,
     pane_id: PaneId,
@@ -47,14 +62,15 @@ async def screenshot_pane(
     path: Annotated[str | None, "Save to this file instead"] = None,
 ) -> Answer:
     """Picture a pane, where colours or layout matter."""
-    target = _target(path, _SUFFIXES[output]) if path is not None else None
+    files: Folders | Anywhere = _files(ctx)
+    target = _target(files, path, _SUFFIXES[output]) if path is not None else None
     shown = await ctx.tmux.capture.screen(pane_id)
     content = await asyncio.to_thread(_drawn, shown, output, theme, f"pane {pane_id}")
-    if output == "browser":
-        target = target or private_folder(our_folder() / "pictures") / f"{pane_id[1:]}.html"
+    if output == "browser" and target is None:
+        files, target = Anywhere(), private_folder(our_folder() / "pictures") / f"{pane_id[1:]}.html"
     if target is None:
         return _answer(content)
-    await asyncio.to_thread(_save, target, content)
+    await asyncio.to_thread(files.write, str(target), _bytes(content))
     if output == "browser":
         await _open(target)
     data = {"path": str(target)}
@@ -68,7 +84,9 @@ def _drawn(shown: Shown, output: str, theme: str, title: str) -> bytes | str:
     from muxpilot.render.png import png
     from muxpilot.render.svg import svg
 
-    cells, colours = screen(shown.lines, shown.columns, shown.rows, shown.cursor), THEMES[theme]
+    size = (shown.columns, shown.rows)
+    cells = screen(shown.lines, *size, shown.cursor, is_joined=shown.is_joined)
+    colours = THEMES[theme]
     if output == "image":
         return png(cells, colours)
     return svg(cells, colours) if output == "svg" else html(cells, colours, title)
@@ -80,39 +98,19 @@ def _answer(content: bytes | str) -> Answer:
     return Answer(f"A picture (PNG, {len(content)} bytes); give a path to keep it.", png=content)
 
 
-def _target(path: str, suffixes: tuple[str, ...]) -> Path:
-    """A file that may be written: of the right kind, in a folder that is there, and not through a link."""
-    target = Path(os.path.abspath(os.path.expanduser(path)))
-    if "\0" in path or target.suffix.lower() not in suffixes:
+def _files(ctx: Context) -> Folders | Anywhere:
+    """Where `path` may lead: below the folders that the policy names, if it names any."""
+    return Anywhere() if ctx.buffer_paths in (None, ("/",)) else Folders(ctx.buffer_paths)
+
+
+def _target(files: Folders | Anywhere, path: str, suffixes: tuple[str, ...]) -> Path:
+    if "\0" in path or Path(path).suffix.lower() not in suffixes:
         raise BadInput(f"The path {path[:200]!r} must end in {' or '.join(suffixes)}.")
-    try:
-        is_plain = stat.S_ISREG(target.lstat().st_mode)
-    except FileNotFoundError:
-        is_plain = target.parent.is_dir()
-    except OSError:
-        is_plain = False
-    if not is_plain:
-        raise BadInput(
-            f"The path {path[:200]!r} cannot be written: it is no plain file, or its folder is not there.",
-            "Name a new file in a folder that is there.",
-        )
-    return target
+    return files.place(path)
 
 
-def _save(target: Path, content: bytes | str) -> None:
-    """As a whole or not at all; what is there is replaced, never written into."""
-    data = content.encode() if isinstance(content, str) else content
-    new = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(
-            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb"
-        ) as file:
-            file.write(data)
-        new.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise BadInput(f"The path {str(target)!r} cannot be written: {error.strerror}.") from None
+def _bytes(content: bytes | str) -> BytesIO:
+    return BytesIO(content.encode() if isinstance(content, str) else content)
 
 
 async def _open(target: Path) -> None:
@@ -134,7 +132,7 @@ async def _open(target: Path) -> None:
         raise Refused(f"No browser could be opened; the page is at {target}.", "Open it yourself.")
 
 
-@tool(Effect.CREATE, PRIMITIVE, "capture")
+@tool(Effect.CREATE, PRIMITIVE, "capture", foresees=_foreseen)
 async def record_pane(
     ctx: Context,
     pane_id: PaneId,
@@ -147,8 +145,9 @@ async def record_pane(
     if action == "stop":
         file = await ctx.recordings.stop(ctx.tmux, pane_id)
     else:
-        target = _target(path, (".cast",)) if path is not None else _private_cast(pane_id)
-        file = await ctx.recordings.start(ctx.tmux, pane_id, target)
+        files = _files(ctx) if path is not None else Anywhere()
+        target = _target(files, path, _CAST) if path is not None else _private_cast(pane_id)
+        file = await ctx.recordings.start(ctx.tmux, pane_id, target, files.create)
     return RecordedPane(pane_id, action == "start", str(file.path), round(file.seconds, 3), file.bytes)
 
 

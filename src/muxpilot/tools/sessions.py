@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Annotated
 
 from muxpilot.errors import BadInput, NoServer, NotFound, Refused
+from muxpilot.frozen import frozen
 from muxpilot.tmux import Program, Session, SessionId, socket_for_path
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -14,7 +14,7 @@ from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionRow:
     id: SessionId
     name: str
@@ -27,12 +27,12 @@ class SessionRow:
         return cls(row.id, row.name, row.windows, row.attached, row.created)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionList:
     sessions: list[SessionRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatedSession:
     session_id: str
     session_name: str
@@ -41,18 +41,18 @@ class CreatedSession:
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenamedSession:
     session_id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Killed:
     killed: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SocketOfPath:
     path: str
     socket: str

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
 from typing import Literal
 
+from muxpilot.frozen import frozen
+from muxpilot.shells.kinds import shell_of
 from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
 
+_LOOKS, _LOOK_EVERY_S = 10, 0.01
 _ALIKE = "in this shell the prompt and its own read look alike"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneState:
     """`note` says why something is not known, or not certain."""
 
@@ -34,7 +37,7 @@ class PaneState:
         """A pane as it is at this moment; looked at beside the event loop, for a big group takes a while."""
         if row.is_dead:
             return cls._of(row, None, is_waiting=False)
-        state = await state_of(row)
+        state = await _settled_state(row)
         return cls._of(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
 
     @classmethod
@@ -52,6 +55,22 @@ class PaneState:
             current_path=row.current_path,
             note=_note(state) if state else None,
         )
+
+
+async def _settled_state(row: Pane) -> State:
+    """A shell that shows its prompt may not read yet, or still work beside it: a moment later it waits."""
+    state = await state_of(row)
+    for _ in range(_LOOKS):
+        if state.waiting_for == "shell" or not _is_a_shell(row, state):
+            break
+        await asyncio.sleep(_LOOK_EVERY_S)
+        state = await state_of(row)
+    return state
+
+
+def _is_a_shell(row: Pane, state: State) -> bool:
+    is_its_own = row.pid in state.group and shell_of(row.current_command) is not None
+    return state.is_known and (state.is_shell or is_its_own)
 
 
 def _note(state: State) -> str | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -115,7 +116,7 @@ def _refuse_here(ctx: Context, wanted: Sequence[Trigger]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneChange:
     pane_id: str
     changed: bool
@@ -149,12 +150,12 @@ async def wait_for_pane_change(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchStarted:
     watch_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchReport:
     """A watch; what it came to is there once it is done."""
 
@@ -168,7 +169,7 @@ class WatchReport:
     pane_state: object | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchCancelled:
     watch_id: str
     cancelled: bool

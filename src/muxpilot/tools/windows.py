@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from muxpilot.frozen import frozen
 from muxpilot.tmux import Program, SessionId, Window, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -13,7 +13,7 @@ from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.sessions import Killed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowRow:
     id: WindowId
     index: int
@@ -34,12 +34,12 @@ class WindowRow:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowList:
     windows: list[WindowRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatedWindow:
     window_id: str
     window_name: str
@@ -48,31 +48,31 @@ class CreatedWindow:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedWindow:
     window_id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowDone:
     window_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MovedWindow:
     window_id: str
     session_id: str
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaidOut:
     window_id: str
     layout: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Synchronized:
     window_id: str
     synchronized: bool

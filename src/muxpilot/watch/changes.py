@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from muxpilot.frozen import frozen
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.watch.starting import from_now
 from muxpilot.watch.triggers import Trigger
 from muxpilot.watch.watch import Watch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """Whether it changed; how long it was waited for, and how long nothing had changed at the end."""
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from muxpilot.errors import MuxpilotError
 from muxpilot.state import State, state_of
 from muxpilot.tmux import Pane
+from muxpilot.tmux.process import answers
 
 # The state is asked for after so much silence, and again while nothing is printed, ever less often.
 PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)
@@ -73,20 +74,10 @@ class Foreground:
             return False  # another shell, inside the command
         if self._running == state.foreground_pid or self._pane.far is not None:
             return True
-        return not _is_alive(self._running)
+        return not answers(self._running)
 
     def _children_of(self, pid: int | None) -> bytes | None:
         return _reaped(pid) if self._pane.far is None else None
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _stat(pid: int) -> list[bytes]:

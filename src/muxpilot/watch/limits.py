@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.watch.urls import LOOPBACK_ONLY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """`hosts` are those that a url may name besides this machine."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from muxpilot.errors import MuxpilotError
+from muxpilot.frozen import frozen
 from muxpilot.reading.render import rendered
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.watch.watch import Fired, Watch
@@ -21,7 +22,7 @@ _RENDERED_AT_ONCE = 1 << 14
 Describe = Callable[[Pane], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchResult:
     """`output` begins with a line in brackets if something is not in it."""
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
+from muxpilot.frozen import frozen
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.watch.ends import Ends
 from muxpilot.watch.limits import Limits
@@ -31,7 +32,7 @@ _TELL_S = 1.0
 Told = Callable[[WatchResult, int | None], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What to watch, for what, and how long."""
 
@@ -72,8 +73,9 @@ class Watches:
         teller = Teller(plan.progress, plan.mode, pane=plan.pane, total_s=plan.timeout_s)
         async with plan.tmux.streams.open(plan.pane) as stream:
             start = await plan.begin(plan.tmux, row, stream)
-            if start.own is None:
-                await plan.ends.begin(start.offset)
+            # A command's own stream has neither marks nor typing in it.
+            ends = plan.ends if start.own is None else Ends()
+            await ends.begin(start.offset)
             if begun is not None:
                 begun.set()
             watch = Watch(
@@ -82,7 +84,7 @@ class Watches:
                 triggers=plan.triggers,
                 timeout_s=plan.timeout_s,
                 teller=teller,
-                ends=plan.ends,
+                ends=ends,
             )
             source = start.own or stream
             try:

@@ -52,8 +52,7 @@ def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
         async def leave() -> None:
             following.cancel()
             command.output.heard = None
-            if command.status is Status.QUEUED:
-                await shells.cancel(command)
+            shells.withdraw(command)
 
         return Start(
             0,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
+
+from muxpilot.frozen import frozen
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
@@ -18,7 +19,7 @@ async def unheard(progress: float, total: float | None, message: str) -> None:
 _SHORTEST_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     """Progress is told after so many seconds or so many new lines, whichever comes first."""
 

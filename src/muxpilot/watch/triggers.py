@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.watch.finding import Finder
 from muxpilot.watch.urls import LOOPBACK_ONLY, Address, address
 
@@ -16,7 +16,7 @@ ARGUMENT = "triggers"
 ERROR_WORDS = r"(?i:error[:\s]|fatal|panic|exception|failed)|\bFAIL\b"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trigger:
     """One thing to wait for; `word` is how it was asked for, and the event that is told."""
 

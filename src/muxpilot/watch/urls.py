@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 
 LOOPBACK_ONLY: tuple[str, ...] = ()
 
@@ -15,7 +15,7 @@ _PORTS = {"http": 80, "https": 443}
 LOOPBACKS = ("127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where to connect, and what to ask for; `hosts` are tried in turn."""
 

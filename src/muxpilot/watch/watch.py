@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from muxpilot.frozen import frozen
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream
 from muxpilot.tmux.streams import Event
 from muxpilot.watch.ends import Ends
@@ -28,7 +28,7 @@ _WITHOUT_PANE = READY | {"idle", "quiet"}
 _NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fired:
     """What ended a watch."""
 
@@ -37,7 +37,7 @@ class Fired:
     exit_code: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """Where a watch begins in the pane's stream, or in a command's own; `leave` is called when it ends.
 

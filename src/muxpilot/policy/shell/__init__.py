@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from muxpilot.policy.shell.loose import pieces
-from muxpilot.policy.shell.statements import Reading, Statement, read, read_variable
+from muxpilot.policy.shell.loose import hides_a_command, pieces
+from muxpilot.policy.shell.reader import Statement
+from muxpilot.policy.shell.statements import Reading, read, read_variable
 
-__all__ = ["Reading", "Statement", "pieces", "read", "read_variable"]
+__all__ = ["Reading", "Statement", "hides_a_command", "pieces", "read", "read_variable"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from muxpilot.frozen import frozen
 from muxpilot.policy.shell.words import Word
 
 SHELLS = frozenset("sh bash dash zsh ksh ksh93 mksh ash fish rbash csh tcsh yash".split())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runner:
     """`valued` options take the next word; `before` words stand between the options and the command.
 
@@ -101,6 +102,8 @@ TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
     "env": ("-S", "--split-string"),
     "bind": ("-x",),
     "complete": ("-C",),
+    "compgen": ("-C",),
+    "emulate": ("-c",),
     "xterm": ("-e",),
 }
 
@@ -111,17 +114,34 @@ INTERPRETERS = frozenset(
     "make gmake lldb less more most view red".split()
 )
 
-_FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
+# Programs that find files, and the options behind which they are given a command for them.
+FINDERS: dict[str, tuple[str, ...]] = {
+    "find": ("-exec", "-execdir", "-ok", "-okdir"),
+    **dict.fromkeys(("fd", "fdfind"), ("-x", "-X", "--exec", "--exec-batch")),
+}
+
+# … and those that run one in a container, behind `run` or `exec`.
+CONTAINERS = frozenset(
+    "docker docker-compose podman podman-compose nerdctl kubectl oc crictl lxc incus".split()
+)
 
 # Variables whose value is run, or that change which program a name means.
 _RUN_BY_SOMEBODY = re.compile(
-    r"PROMPT_COMMAND|PS[0-4]|BASH_CMDS|BASH_ALIASES|ENV|BASH_ENV|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|"
+    r"PROMPT_COMMAND|PS[0-4]|BASH_CMDS|BASH_ALIASES|ENV|BASH_ENV|EDITOR|VISUAL|(?:MAN)?PAGER|BROWSER|LESSOPEN|LESSCLOSE|"
     r"\w+_(?:PAGER|EDITOR|COMMAND|ASKPASS|SSH)|precmd_functions|preexec_functions"
 )
 _CHANGES_WHAT_RUNS = re.compile(
     r"PATH|LD_\w+|DYLD_\w+|PYTHON\w+|PERL\w+|RUBY\w+|NODE_\w+|IFS|CDPATH|FPATH|ZDOTDIR|SHELL|GIT_\w+|"
     r"BASH_FUNC_.*|GCONV_PATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS"
 )
+
+
+# zsh keeps what names mean in these: `functions[f]='…'`.
+_MEANINGS = re.compile(r"(?:dis_)?(?:functions|aliases|galiases|saliases|commands)\[")
+
+
+def gives_meaning(assignment: str) -> bool:
+    return _MEANINGS.match(assignment) is not None
 
 
 def is_run_by_somebody(name: str) -> bool:
@@ -153,12 +173,12 @@ def inner_of(runner: Runner, words: Sequence[Word]) -> tuple[list[Word], list[Wo
     return assignments, list(words[at:])
 
 
-def found_commands(words: Sequence[Word]) -> Iterator[list[Word]]:
+def found_commands(words: Sequence[Word], starts: Sequence[str]) -> Iterator[list[Word]]:
     """What `find … -exec CMD {} ;` runs; a word with `{}` is a file's name, whatever that is."""
     inner: list[Word] | None = None
     for word in words[1:]:
         if inner is None:
-            inner = [] if word.text in _FIND_EXEC else None
+            inner = [] if word.text in starts else None
         elif word.text in (";", "+"):
             yield inner
             inner = None

@@ -52,9 +52,11 @@ def source_of(node: Node) -> str:
 def is_misread(node: Node) -> bool:
     """The grammar sometimes reads on over the end of a line, before a backslash or after a lone `$`.
 
-    It also ends an assignment before a backslash, where a shell does not."""
+    It also ends an assignment before a backslash, where a shell does not, and skips over empty backticks."""
     if node.type in _ONE_WORD:
         return _LINE_END.search(node.text or b"") is not None
+    if node.type == "concatenation" and any(gap.replace(b"\\\n", b"") for gap in _gaps(node)):
+        return True
     if node.type == "command" and _is_cut_off(node):
         return True
     return node.type in _ONE_LINE and any(_LINE_END.search(gap) for gap in _gaps(node))
@@ -79,7 +81,7 @@ def words_of(command: Node) -> list[str]:
     parts = [
         child
         for at, child in enumerate(command.children)
-        if command.field_name_for_child(at) in ("name", "argument")
+        if command.field_name_for_child(at) in ("name", "argument") or child.type == "subshell"
     ]
     whole, start, end = command.text or b"", command.start_byte, -1
     for part in parts:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+
+from muxpilot.frozen import frozen
 
 _ANSI_C = {
     **{letter: chr(code) for letter, code in zip("abefnrtv", (7, 8, 27, 12, 10, 13, 9, 11), strict=True)},
@@ -13,10 +15,13 @@ _ANSI_C_ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
 _EXPANSION = re.compile(r"\$[\w{(\[@*#?$!-]|\$(?=')|`|<\(|>\(")
+# fish runs `(…)` and reads `\\x72` outside of quotes, zsh runs `=(…)`: bash knows none of them.
+_RUN_BY_OTHERS = re.compile(r"=?\(")
+_READ_BY_FISH = re.compile(r"\\(?:[xX][0-9a-fA-F]|[uU][0-9a-fA-F]|[0-7]|c.)")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """`text` is what the program gets; where the shell would change it, `is_fixed` is false."""
 
@@ -25,9 +30,17 @@ class Word:
     is_fixed: bool = True
 
 
+def joined(words: Sequence[Word]) -> Word:
+    return Word(
+        " ".join(word.source for word in words),
+        " ".join(word.text for word in words),
+        all(word.is_fixed for word in words),
+    )
+
+
 def unquoted(source: str) -> Word:
     """Quotes, backslashes and line continuations taken away; what expands stays as it is written."""
-    text, at, is_fixed = "", 0, True
+    text, at, is_fixed = "", 0, _RUN_BY_OTHERS.match(source) is None
     while at < len(source):
         part, at, is_known = _piece(source, at)
         text += part
@@ -39,7 +52,8 @@ def _piece(source: str, at: int) -> tuple[str, int, bool]:
     """The next piece, where it ends, and whether it stands for itself."""
     char = source[at]
     if char == "\\":
-        return source[at + 1 : at + 2].replace("\n", ""), at + 2, True
+        is_known = _READ_BY_FISH.match(source, at) is None
+        return source[at + 1 : at + 2].replace("\n", ""), at + 2, is_known
     if char == "'":
         end = _closing(source, at + 1, "'")
         return source[at + 1 : end], end + 1, True

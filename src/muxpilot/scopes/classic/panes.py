@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput, NotFound
-from muxpilot.scopes.classic.words import Given, MaybeGiven, lines
+from muxpilot.scopes.classic import targets
+from muxpilot.scopes.classic.words import APane, Given, MaybeGiven, lines
 from muxpilot.scopes.strokes import send, strokes
 from muxpilot.tmux import PaneId, Program, WindowId
 from muxpilot.toolkit.context import Context
@@ -26,12 +27,14 @@ async def list_panes(
     given: MaybeGiven = None,
 ) -> str:
     """List tmux panes with their IDs, dimensions, and status."""
-    windows = {row.id: row for row in await ctx.tmux.windows.list()}
-    rows = [row for row in await ctx.tmux.panes.list(where) if row.window_id in windows]
+    session = await targets.session(ctx.tmux, given) if given else None
+    panes = await targets.there(ctx.tmux.panes.list(where))
     found = (
         (home.session_name, home.index, row.id, row.index, size, int(row.is_active), row.current_command)
-        for row in rows
-        for home, size in ((windows[row.window_id], f"{row.width}x{row.height}"),)
+        for home in await targets.there(ctx.tmux.windows.list(session))  # a window may be in several sessions
+        for row in panes
+        if row.window_id == home.id
+        for size in (f"{row.width}x{row.height}",)
     )
     return lines(found, "No panes found.")
 
@@ -69,9 +72,7 @@ def _size(text: str | None) -> dict[str, int]:
     return {"percent" if found[2] else "cells": int(found[1])}
 
 
-async def select_pane(
-    ctx: Context, pane_id: Annotated[PaneId, 'Pane target (e.g. "session:window.pane", "%3")'], given: Given
-) -> str:
+async def select_pane(ctx: Context, pane_id: APane, given: Given) -> str:
     """Select/focus a specific tmux pane."""
     await ctx.tmux.panes.select(pane_id)
     return f"Selected pane '{given}'."
@@ -98,7 +99,7 @@ async def resize_pane(
 
 async def send_keys(
     ctx: Context,
-    pane_id: Annotated[PaneId, 'Pane target (e.g. "session:window.pane", "%3")'],
+    pane_id: APane,
     keys: Annotated[str, 'Key names (e.g. "Enter", "C-c") or text to type'],
     given: Given,
     literal: Annotated[bool, "If true, type the keys as text even if they name a key"] = False,  # noqa: FBT002
@@ -119,7 +120,7 @@ def typed(arguments: Mapping[str, Any]) -> Sequence[str]:
 
 async def read_pane(
     ctx: Context,
-    pane_id: Annotated[PaneId, 'Pane target (e.g. "session:window.pane", "%3")'],
+    pane_id: APane,
     line_count: Annotated[int | None, "How many lines; if omitted, all that the screen shows"] = None,
     start_line: Annotated[
         int | None,

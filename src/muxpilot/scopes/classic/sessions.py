@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Annotated
 
 from muxpilot.errors import NameTaken, NotFound
-from muxpilot.scopes.classic.words import Given, MaybeGiven, lines
+from muxpilot.scopes.classic.targets import there
+from muxpilot.scopes.classic.words import AWindow, Given, MaybeGiven, NewName, lines
 from muxpilot.tmux import PaneId, Program, SessionId, WindowId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.marks import Mark
@@ -16,7 +17,7 @@ _WIDTH, _HEIGHT = 80, 24  # of a session that nobody looks at, as tmux has it
 
 async def list_sessions(ctx: Context) -> str:
     """List all tmux sessions."""
-    rows = await ctx.tmux.sessions.list()
+    rows = await there(ctx.tmux.sessions.list())
     found = ((row.name, row.id, f"{row.windows} windows", row.attached) for row in rows)
     return lines(found, "No sessions found.")
 
@@ -40,7 +41,7 @@ async def create_session(
 async def rename_session(
     ctx: Context,
     session_id: Annotated[SessionId, "Current session name or ID"],
-    new_name: Annotated[str, "New name"],
+    new_name: NewName,
     given: Given,
 ) -> str:
     """Rename a tmux session."""
@@ -56,7 +57,7 @@ async def list_windows(
     given: MaybeGiven = None,
 ) -> str:
     """List all tmux windows. Optionally filter by session name or ID."""
-    rows = await ctx.tmux.windows.list(session_id)
+    rows = await there(ctx.tmux.windows.list(session_id))
     found = (
         (row.session_name, row.index, row.id, row.name, int(row.is_active), f"{row.panes} panes", pane)
         for row in rows
@@ -82,7 +83,7 @@ async def create_window(
 
 async def select_window(
     ctx: Context,
-    window_id: Annotated[WindowId, 'Window target (e.g. "session:window", "@1")'],
+    window_id: AWindow,
     given: Given,
 ) -> str:
     """Switch to a tmux window."""
@@ -92,8 +93,8 @@ async def select_window(
 
 async def rename_window(
     ctx: Context,
-    window_id: Annotated[WindowId, 'Window target (e.g. "session:window", "@1")'],
-    new_name: Annotated[str, "New name"],
+    window_id: AWindow,
+    new_name: NewName,
     given: Given,
 ) -> str:
     """Rename a tmux window."""

@@ -6,32 +6,51 @@ window of that pane. What is not there is told as tmux tells it, by the part tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from muxpilot.errors import Ambiguous, NotFound
-from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
+from muxpilot.errors import Ambiguous, NoServer, NotFound
+from muxpilot.tmux import ListedPane, PaneId, SessionId, Tmux, Window, WindowId
+from muxpilot.tmux.failures import server_is_gone
 
-Row = TypeVar("Row", Window, Pane)
+Row = TypeVar("Row", Window, ListedPane)
+Anything = TypeVar("Anything")
+
+
+async def there(listing: Awaitable[Sequence[Anything]]) -> Sequence[Anything]:
+    """What a server lists: one that runs without a session (`exit-empty off`) has nothing."""
+    try:
+        return await listing
+    except NoServer as error:
+        if not error.words or server_is_gone(error.words):
+            raise
+        return []
 
 
 async def session(tmux: Tmux, text: str) -> SessionId:
     found = await _found(tmux, text, "session")
-    return found.session_id if isinstance(found, Pane | Window) else found
+    return found.session_id if isinstance(found, ListedPane | Window) else found
+
+
+async def home(tmux: Tmux, text: str) -> SessionId:
+    """The session of a new window: tmux looks for a place among windows, and says so."""
+    found = await _found(tmux, text, "window")
+    return found.session_id if isinstance(found, ListedPane | Window) else found
 
 
 async def window(tmux: Tmux, text: str) -> WindowId:
     found = await _found(tmux, text, "window")
     if isinstance(found, SessionId):
         return next(row.id for row in await tmux.windows.list(found) if row.is_active)
-    return found.window_id if isinstance(found, Pane) else found.id
+    return found.window_id if isinstance(found, ListedPane) else found.id
 
 
 async def pane(tmux: Tmux, text: str) -> PaneId:
     found = await _found(tmux, text, "pane")
     if isinstance(found, SessionId):
         return next(row.active_pane_id for row in await tmux.windows.list(found) if row.is_active)
-    return found.id if isinstance(found, Pane) else found.active_pane_id
+    return found.id if isinstance(found, ListedPane) else found.active_pane_id
 
 
 async def place(tmux: Tmux, text: str) -> SessionId | WindowId:
@@ -39,14 +58,14 @@ async def place(tmux: Tmux, text: str) -> SessionId | WindowId:
     found = await _found(tmux, text, "window")
     if isinstance(found, SessionId):
         return found
-    return found.window_id if isinstance(found, Pane) else found.id
+    return found.window_id if isinstance(found, ListedPane) else found.id
 
 
-async def _found(tmux: Tmux, text: str, noun: str) -> SessionId | Window | Pane:
+async def _found(tmux: Tmux, text: str, noun: str) -> SessionId | Window | ListedPane:
     """`noun` is what tmux would say that it cannot find, where the target has one part only."""
-    windows = await tmux.windows.list()
+    windows = await there(tmux.windows.list())
     if PaneId.matches(text):
-        return _one([row for row in await tmux.panes.list() if row.id == text], "pane", text)
+        return _one([row for row in await there(tmux.panes.list()) if row.id == text], "pane", text)
     if WindowId.matches(text):
         return _one([row for row in windows if row.id == text], "window", text)
     home, rest = _home(windows, text, noun)
@@ -70,7 +89,7 @@ def _home(windows: Sequence[Window], text: str, noun: str) -> tuple[SessionId, s
     return places[name], wanted[len(name) + 1 :]
 
 
-async def _inside(tmux: Tmux, windows: Sequence[Window], rest: str) -> Window | Pane:
+async def _inside(tmux: Tmux, windows: Sequence[Window], rest: str) -> Window | ListedPane:
     exact = [row for row in windows if rest in (row.id, str(row.index), row.name)]
     head, dot, tail = rest.rpartition(".")
     if exact or not dot:
@@ -78,7 +97,8 @@ async def _inside(tmux: Tmux, windows: Sequence[Window], rest: str) -> Window | 
     fitting = [row for row in windows if head in (row.id, str(row.index), row.name)]
     home = _one(_preferred(fitting, head), "window", head)
     panes = await tmux.panes.list(home.id)
-    return _one([row for row in panes if tail in (row.id, str(row.index))], "pane", tail)
+    found = _one([row for row in panes if tail in (row.id, str(row.index))], "pane", tail)
+    return replace(found, session_id=home.session_id)  # of the sessions that show it, the one that was named
 
 
 def _preferred(rows: Sequence[Window], text: str) -> Sequence[Window]:

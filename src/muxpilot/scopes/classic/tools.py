@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from muxpilot.errors import BadInput
@@ -14,7 +15,9 @@ from muxpilot.toolkit.spec import Scope, Tool
 
 _KINDS = ("session", "window", "pane")
 
-_AIMS: Mapping[str, Callable[[Tmux, str], Awaitable[Any]]] = {
+Find = Callable[[Tmux, str], Awaitable[Any]]
+
+_AIMS: Mapping[str, Find] = {
     "session_id": targets.session,
     "window_id": targets.window,
     "pane_id": targets.pane,
@@ -22,11 +25,11 @@ _AIMS: Mapping[str, Callable[[Tmux, str], Awaitable[Any]]] = {
 }
 
 
-async def _aim(tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
+async def _aim(tmux: Tmux, arguments: dict[str, Any], aims: Mapping[str, Find] = _AIMS) -> dict[str, Any]:
     """The target as an id, and beside it as it was written, which answers repeat."""
     if arguments.get("type", "pane") not in _KINDS:
         raise BadInput("type must be 'session', 'window', or 'pane'.")
-    for name, find in _AIMS.items():
+    for name, find in aims.items():
         text = arguments.get(name)
         if text:
             arguments |= {name: await find(tmux, str(text)), "given": str(text)}
@@ -64,7 +67,7 @@ _TOOLS: tuple[Tool, ...] = (
     _row("rename-session", sessions.rename_session, wires={"session_id": "old_name"}),
     _killing(),
     _row("list-windows", sessions.list_windows),
-    _row("create-window", sessions.create_window),
+    _row("create-window", sessions.create_window, aim=partial(_aim, aims={"session_id": targets.home})),
     _row("select-window", sessions.select_window),
     _row("rename-window", sessions.rename_window),
     _row("list-panes", panes.list_panes),

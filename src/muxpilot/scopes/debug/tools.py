@@ -6,15 +6,17 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput, MuxpilotError, NotFound, PaneDead
+from muxpilot.errors import BadInput, NoServer, NotFound, PaneDead
+from muxpilot.frozen import frozen
+from muxpilot.scopes.debug.owner import session_name
 from muxpilot.scopes.debug.session import DebugSession, Made
 from muxpilot.scopes.dialect import Spoken, speak
 from muxpilot.scopes.strokes import send, strokes
 from muxpilot.servers import Servers
 from muxpilot.tmux import PaneId, Tmux, names
+from muxpilot.tmux.owner import ours
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.kinds import Between
@@ -25,7 +27,7 @@ _TARGET = Annotated[str, "Target pane ID"]
 _NONE = "No active panes. Use tmux_create_pane to create one."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Known:
     made: Made
     name: str
@@ -46,8 +48,8 @@ class Debug:
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
-        self._session = DebugSession()
         self._known: dict[str, _Known] = {}
+        self._session = DebugSession(self._known.clear)
         self._count = 0
         self._reaping: asyncio.Task[None] | None = None
         self.tools: tuple[Tool, ...] = self._table()
@@ -71,10 +73,12 @@ class Debug:
         self._reaping = asyncio.create_task(self._session.reap(self._servers.default))
 
     async def close(self) -> None:
-        if self._reaping is not None:
-            self._reaping.cancel()
-            await asyncio.wait([self._reaping])
-        await self._session.close(self._servers.default)
+        try:
+            if self._reaping is not None:
+                self._reaping.cancel()
+                await asyncio.wait([self._reaping])
+        finally:
+            await self._session.close(self._servers.default)
 
     async def create_pane(
         self,
@@ -90,16 +94,14 @@ class Debug:
         if not command.strip():
             raise BadInput("The argument 'command' is empty.", "Give a command, such as bash.")
         title = names.name("name", label) if label else ""
-        number = self._count = self._count + 1
-        pane_id = f"debug-{number}"
+        self._count += 1
+        pane_id = f"debug-{self._count}"
         title = title or pane_id
-        try:
-            made = await self._session.make(ctx.tmux, command, title)
-        except MuxpilotError:
-            if self._count == number:  # nobody has seen it
-                self._count -= 1
-            raise
-        self._known[pane_id] = _Known(made, title, command)
+
+        def know(made: Made) -> None:
+            self._known[pane_id] = _Known(made, title, command)
+
+        await self._session.make(ctx.tmux, command, title, know)
         return Answer(
             f"Created pane '{title}' (id: {pane_id}) running: {command}", noted={"pane_id": pane_id}
         )
@@ -143,7 +145,10 @@ class Debug:
         self, ctx: Context, pane_id: _TARGET, given: Annotated[str, "The pane as it was named"]
     ) -> str:
         """Terminate a tmux pane and its running process. Use for cleanup after debugging."""
-        await self._session.kill(ctx.tmux, self._known[given].made)
+        known = self._known.get(given)
+        if known is None:  # another call was faster
+            raise _missing(given)
+        await self._session.kill(ctx.tmux, known.made)
         self._known.pop(given, None)
         return f"Killed pane '{given}'"
 
@@ -161,7 +166,7 @@ class Debug:
         return json.dumps(found, indent=2, ensure_ascii=False) if found else _NONE
 
     async def _named(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {**arguments, "name": self._session.owner.session_name}
+        return {**arguments, "name": session_name(ours())}
 
     async def _aimed(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
         given = str(arguments["pane_id"])
@@ -176,7 +181,7 @@ class Debug:
         """Failures in the words of this scope: its ids, its tools."""
         try:
             yield
-        except NotFound:
+        except (NotFound, NoServer):
             raise _missing(given) from None
         except PaneDead:
             raise PaneDead(

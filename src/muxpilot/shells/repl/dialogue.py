@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.shells.output import Output
 from muxpilot.shells.pane import Exclusive
 from muxpilot.shells.repl.kinds import Search, Style
@@ -27,7 +27,7 @@ _PIECE_BYTES = 1000
 _ECHO_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """`note` tells what an agent should do next, where that is not plain."""
 

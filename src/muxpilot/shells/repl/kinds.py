@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from muxpilot.frozen import frozen
 from muxpilot.state.decide import REMOTE
 
 _LOOKED_AT = 600
@@ -26,7 +26,7 @@ class Style(Enum):
     NODE = "in its editor mode: a line that could end a statement would"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """One kind of program; `prompt` and `more` are without the blanks at their end.
 

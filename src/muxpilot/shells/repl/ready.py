@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
 
 from muxpilot.errors import PaneDead, Refused
+from muxpilot.frozen import frozen
 from muxpilot.reading.render import text_lines
 from muxpilot.shells.repl.kinds import Prompt, Search, is_known, prompt_of, typed_behind
 from muxpilot.state import State, state_of
@@ -23,7 +23,7 @@ _BEHIND_S = 0.5
 FAR_SHELL = re.compile(r"[$#%]\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ready:
     """A program that waits; `line` is what stands before the cursor."""
 
@@ -93,9 +93,9 @@ def _checked(pane: PaneId, ready: Ready) -> Ready:
     program = ready.state.foreground_cmd
     if ready.state.is_remote and not is_known(ready.line, program) and FAR_SHELL.search(ready.line):
         raise _no_repl(pane, f"a shell inside {program} stands at its prompt")
-    if typed := typed_behind(ready.line, program):
+    if typed_behind(ready.line, program):
         raise Refused(
-            f"Somebody has typed at the prompt in pane {pane}: {typed[-80:]!r}.",
+            f"Somebody has typed at the prompt in pane {pane}.",
             "Press C-u to remove it, or Enter to run it.",
         )
     return ready

@@ -6,10 +6,10 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from muxpilot.errors import BadInput
+from muxpilot.frozen import frozen
 from muxpilot.shells.repl.kinds import Kind, Style
 
 _UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -27,7 +27,7 @@ class By(Enum):
     BYTES = "exactly these bytes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """What is typed at one prompt.
 

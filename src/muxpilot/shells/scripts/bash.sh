@@ -1,9 +1,16 @@
-# Marks around bash's prompts and commands. @NONCE@ makes them ours.
+# Marks around bash's prompts and commands. @NONCE@ makes them ours; those of another muxpilot go.
+PS1=${PS1//"${__muxpilot_d-}"/}
+PS1=${PS1//"${__muxpilot_b-}"/}
+PS2=${PS2-} PS0=${PS0-}
+PS2=${PS2//"${__muxpilot_p-}"/} PS0=${PS0//"${__muxpilot_c-}"/}
 __muxpilot_c=$'\e]133;C;@NONCE@\a'
 # The status stands in the prompt as well, for the day when somebody sets PROMPT_COMMAND anew.
 __muxpilot_d=$'\\[\e]133;Q;$?;@NONCE@\a\\]'
 __muxpilot_b=$'\\[\e]133;B;@NONCE@\a\\]'
 __muxpilot_p=$'\\[\e]133;P;@NONCE@\a\\]'
+# With `set -x` bash would trace what it does for us: in a group, the trace goes away with stderr.
+__muxpilot_first='{ __muxpilot_before; } 2>/dev/null'
+__muxpilot_last='{ __muxpilot_after; } 2>/dev/null'
 # First of PROMPT_COMMAND: nothing has changed $? yet, and what follows still finds it.
 __muxpilot_before() {
     local s=$?
@@ -26,17 +33,17 @@ __muxpilot_after() {
 __muxpilot_hook() {
     local n=$'\n' x c=()
     if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
-        [[ ${PROMPT_COMMAND[0]-} == __muxpilot_before && ${PROMPT_COMMAND[@]: -1} == __muxpilot_after ]] && return
+        [[ ${PROMPT_COMMAND[0]-} == "$__muxpilot_first" && ${PROMPT_COMMAND[@]: -1} == "$__muxpilot_last" ]] && return
         for x in "${PROMPT_COMMAND[@]}"; do
-            [[ -z $x || $x == __muxpilot_before || $x == __muxpilot_after ]] || c+=("$x")
+            [[ -z $x || $x == "$__muxpilot_first" || $x == "$__muxpilot_last" ]] || c+=("$x")
         done
-        PROMPT_COMMAND=(__muxpilot_before "${c[@]}" __muxpilot_after)
+        PROMPT_COMMAND=("$__muxpilot_first" "${c[@]}" "$__muxpilot_last")
     else
-        [[ ${PROMPT_COMMAND-} == "__muxpilot_before$n"*"${n}__muxpilot_after" ]] && return
+        [[ ${PROMPT_COMMAND-} == "$__muxpilot_first$n"*"$n$__muxpilot_last" ]] && return
         x=${PROMPT_COMMAND-}
-        x=${x//"__muxpilot_before$n"/}
-        x=${x//"${n}__muxpilot_after"/}
-        PROMPT_COMMAND="__muxpilot_before$n${x:-:}${n}__muxpilot_after"
+        x=${x//"$__muxpilot_first$n"/}
+        x=${x//"$n$__muxpilot_last"/}
+        PROMPT_COMMAND="$__muxpilot_first$n${x:-:}$n$__muxpilot_last"
     fi
 }
 # A private key: tells how much is typed at the prompt, and leaves `!` alone in the line that follows.
@@ -46,7 +53,7 @@ __muxpilot_key() {
 }
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
     for __muxpilot_x in emacs-standard vi-insert; do
-        bind -m $__muxpilot_x -x '"\e[7717~": __muxpilot_key' 2>/dev/null
+        bind -m $__muxpilot_x -x '"\e[7717~": { __muxpilot_key; } 2>/dev/null' 2>/dev/null
     done
     printf '\e]133;I;bash.%s;@NONCE@\a' $$
 else

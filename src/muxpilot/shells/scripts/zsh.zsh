@@ -1,5 +1,6 @@
 # Marks around zsh's prompts and commands. @NONCE@ makes them ours.
-__muxpilot_before() {
+# With `set -x` zsh would trace what it does for us: each body is a group whose trace goes away with stderr.
+__muxpilot_before() { {
     local s=$?
     print -n '\e]133;D;'$s';@NONCE@\a'
     if (( ${+__muxpilot_chars} )); then
@@ -8,8 +9,8 @@ __muxpilot_before() {
         unset __muxpilot_chars __muxpilot_comments
     fi
     return $s
-}
-__muxpilot_after() {
+} 2>/dev/null }
+__muxpilot_after() { {
     local s=$?
     emulate -L zsh
     local d=$'%{\e]133;Q;%?;@NONCE@\a%}' b=$'%{\e]133;B;@NONCE@\a%}'
@@ -24,21 +25,27 @@ __muxpilot_after() {
     [[ $preexec_functions[-1] == __muxpilot_start ]] ||
         preexec_functions=(${preexec_functions:#__muxpilot_*} __muxpilot_start)
     return $s
-}
-__muxpilot_start() { print -n '\e]133;C;@NONCE@\a' }
+} 2>/dev/null }
+__muxpilot_start() { { print -n '\e]133;C;@NONCE@\a' } 2>/dev/null }
 # A private key: tells how much is typed, and makes `!` plain and `#` a comment in the line that follows.
-__muxpilot_key() {
+__muxpilot_key() { {
     print -n '\e]133;L;'$#BUFFER';@NONCE@\a'
     (( ${+__muxpilot_chars} )) && return
     typeset -g __muxpilot_chars=$histchars __muxpilot_comments=$options[interactivecomments]
     histchars=$'\C-_^#'
     setopt interactive_comments
-}
+} 2>/dev/null }
 __muxpilot_load() {
-    local s=$? k
+    local s=$? k m
     typeset -ga precmd_functions preexec_functions
     zle -N __muxpilot_key
     for k in emacs viins vicmd; do bindkey -M $k '\e[7717~' __muxpilot_key; done
+    # The marks of another muxpilot go.
+    for k in Q\;%\? B P E; do
+        m=$'%{\e]133;'$k';'${__muxpilot_nonce-}$'\a%}'
+        PS1=${PS1//$m/} PS2=${PS2//$m/} PROMPT_EOL_MARK=${PROMPT_EOL_MARK//$m/}
+    done
+    typeset -g __muxpilot_nonce=@NONCE@
     print -n '\e]133;I;zsh.'$$';@NONCE@\a'
     __muxpilot_after
     unfunction __muxpilot_load

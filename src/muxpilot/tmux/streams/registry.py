@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -15,9 +15,11 @@ from muxpilot.errors import (
     NotFound,
     Unreachable,
 )
-from muxpilot.tmux.connection import DEATHS, Connection
+from muxpilot.tmux.connection import Connection
+from muxpilot.tmux.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.launch import Launch
+from muxpilot.tmux.lifeline import DEATHS
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.panes import Panes
 from muxpilot.tmux.protocol import Notice, Output
@@ -52,6 +54,10 @@ class _Feed:
     def is_alive(self) -> bool:
         return self.pipe is not None or (self.home is not None and self.home.is_connected)
 
+    @property
+    def is_unheard(self) -> bool:
+        return not self.is_alive and self.stream.ended is None
+
 
 class Streams:
     """Panes that we made are piped from their birth to their end; others while somebody follows them."""
@@ -66,11 +72,11 @@ class Streams:
         self._tasks: set[asyncio.Task[None]] = set()
         connection.listen(self._told)
 
-    async def adopt(self, pane: PaneId, launch: Launch) -> PaneStream:
-        """Take up a pane that was just made, and let its program start."""
+    async def adopt(self, pane: PaneId, launch: Launch, settle: Sequence[Command] = ()) -> PaneStream:
+        """Take up a pane that was just made, and let its program start; first of all, `settle` is done."""
         feed = _Feed(PaneStream(pane), followers=1, is_ours=True)  # one is ourselves; we never leave
         try:
-            if not await self._pipe(feed, launch):
+            if not await self._pipe(feed, launch, settle):
                 await self._attach_or_say_why(feed)
         finally:
             if feed.pipe is not None:
@@ -115,6 +121,13 @@ class Streams:
         if feed is not None and feed.home is not None:
             await feed.home.catch_up()
 
+    async def hear_again(self, pane: PaneId) -> None:
+        """Where the connection of a pane that is followed was lost: do not wait until that is noticed."""
+        feed = self._feeds.get(pane)
+        if feed is not None and feed.is_unheard:
+            async with self._connection.deadline(), self._opening:
+                await self._hear(feed)
+
     async def forget(self, pane: PaneId) -> None:
         """Let go of a pane whose program is about to be replaced; its stream ends here."""
         feed = self._feeds.get(pane)
@@ -138,7 +151,13 @@ class Streams:
         if feed is not None and feed.stream.ended is not None and not (await self._panes.get(pane)).is_dead:
             await self._drop(feed)
             return None
+        if feed is not None:
+            await self._hear(feed)
         return feed
+
+    async def _hear(self, feed: _Feed) -> None:
+        if feed.is_unheard:
+            await self._settle(feed, await self._find(feed))
 
     async def _begin(self, pane: PaneId) -> _Feed:
         feed = _Feed(PaneStream(pane))
@@ -154,12 +173,12 @@ class Streams:
             if self._connection.endpoint.is_far or not await self._pipe(feed):
                 raise
 
-    async def _pipe(self, feed: _Feed, launch: Launch | None = None) -> bool:
+    async def _pipe(self, feed: _Feed, launch: Launch | None = None, first: Sequence[Command] = ()) -> bool:
         source = PipeSource(
             self._connection.scratch, feed.stream, lambda ended: self._pipe_ended(feed, ended), launch
         )
         try:
-            reply = await self._connection.run(source.command())
+            reply = await self._connection.run(*first, source.command())
         except BaseException:
             source.close()
             self._spawn(self._unpipe(feed.stream.pane))  # it may have been on its way
@@ -187,7 +206,7 @@ class Streams:
             async with self._opening:
                 await self._attach(feed)
         except NoStream as error:
-            feed.stream.finish(None, error.what)
+            feed.stream.finish(None, error.what.rstrip("."))
 
     async def _drop(self, feed: _Feed) -> None:
         pane, pipe = feed.stream.pane, feed.pipe
@@ -326,7 +345,7 @@ class Streams:
 
     async def _give_up(self, feed: _Feed, exit: Exit | None, error: MuxpilotError) -> None:
         await self._drop(feed)
-        feed.stream.finish(exit, error.what)
+        feed.stream.finish(exit, error.what.rstrip("."))
 
     async def _finish(self, feed: _Feed, pane: Pane | None, exit: Exit | None) -> None:
         if feed.home is not None:

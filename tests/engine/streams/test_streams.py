@@ -8,101 +8,21 @@ import hashlib
 import os
 import random
 import resource
-import shlex
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.errors import NoStream, NotFound
-from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Program
+from muxpilot.errors import NoStream
+from muxpilot.tmux import Data, Gap, PaneId, PaneStream, Program
 from muxpilot.tmux.streams import Event, Exit
-from tests.conftest import LIMIT_S, eventually
-from tests.engine.helpers import person
+from tests.conftest import eventually
+from tests.engine.helpers import Raw, person, stream_of
+from tests.engine.streams.conftest import RAW_TERMINAL, echoes, following, reading
 
-Raw = Callable[..., str]
 Harm = Callable[[Raw, str], object]
-
-RAW_TERMINAL = "stty raw -echo"
-
-
-class Follower:
-    """Reads a stream in the background and keeps what it was told."""
-
-    def __init__(self, stream: PaneStream) -> None:
-        self.events: list[Event] = []
-        self._stream = stream
-        self._told = asyncio.Event()
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(event.data for event in self.events if isinstance(event, Data))
-
-    @property
-    def gaps(self) -> list[Gap]:
-        return [event for event in self.events if isinstance(event, Gap)]
-
-    async def read(self) -> None:
-        async for event in self._stream.follow(0):
-            self.events.append(event)
-            self._told.set()
-
-    async def until(self, check: Callable[[Follower], object]) -> None:
-        async with asyncio.timeout(LIMIT_S):
-            while not check(self):
-                self._told.clear()
-                await self._told.wait()
-
-    async def saw(self, text: bytes) -> None:
-        await self.until(lambda follower: text in follower.data)
-
-    async def ended(self) -> End:
-        await self.until(lambda follower: follower.events and isinstance(follower.events[-1], End))
-        end = self.events[-1]
-        assert isinstance(end, End)
-        return end
-
-
-@asynccontextmanager
-async def reading(stream: PaneStream) -> AsyncIterator[Follower]:
-    follower = Follower(stream)
-    task = asyncio.create_task(follower.read())
-    try:
-        yield follower
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-@asynccontextmanager
-async def following(tmux: Tmux, pane: str) -> AsyncIterator[Follower]:
-    async with tmux.streams.open(PaneId(pane)) as stream, reading(stream) as follower:
-        yield follower
-
-
-@pytest.fixture
-def theirs(raw: Raw) -> str:
-    """A person's pane, in which `cat` writes back what is typed."""
-    return raw("new-session", "-d", "-s", "mine", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
-
-
-async def echoes(raw: Raw, follower: Follower, pane: str, text: str) -> None:
-    """Typed again and again: what is printed while the stream is away is not seen."""
-
-    async def seen() -> bool:
-        raw("send-keys", "-t", pane, "-l", text)
-        return text.encode() in follower.data
-
-    await eventually(seen)
-
-
-def own(tmux: Tmux, pane: PaneId) -> PaneStream:
-    stream = tmux.streams.of(pane)
-    assert stream is not None
-    return stream
 
 
 def offsets_are_exact(events: list[Event]) -> bool:
@@ -121,7 +41,7 @@ async def test_twenty_megabytes_of_a_pane_of_ours_arrive_byte_for_byte(tmux: Tmu
     text = base64.encodebytes(random.Random(5).randbytes(15 << 20))
     (tmp_path / "text").write_bytes(text)
     made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; cat {tmp_path}/text"))
-    async with reading(own(tmux, made.pane_id)) as one, reading(own(tmux, made.pane_id)) as two:
+    async with reading(stream_of(tmux, made.pane_id)) as one, reading(stream_of(tmux, made.pane_id)) as two:
         assert (await one.ended()).status == 0
         await two.ended()
     assert hashlib.sha256(one.data).digest() == hashlib.sha256(text).digest()
@@ -291,7 +211,7 @@ async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
     tmux: Tmux, raw: Raw, tmp_path: Path
 ) -> None:
     made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; exec cat"))
-    async with reading(own(tmux, made.pane_id)) as follower:
+    async with reading(stream_of(tmux, made.pane_id)) as follower:
         await echoes(raw, follower, made.pane_id, "before")
         raw("pipe-pane", "-t", made.pane_id, f"cat >{tmp_path}/theirs")
         await follower.until(lambda seen: seen.gaps)
@@ -312,7 +232,7 @@ async def born_with_a_pipe(tmux: Tmux, raw: Raw, log: Path) -> PaneStream:
     raw("set-hook", "-g", "after-new-window", f"pipe-pane 'cat >{log}'")
     [mine] = await tmux.sessions.list()
     made = await tmux.windows.create(mine.id, program=Program("echo hello; exec sleep 60"))
-    return own(tmux, made.pane_id)
+    return stream_of(tmux, made.pane_id)
 
 
 async def has_text(path: Path, text: str) -> bool:
@@ -352,110 +272,3 @@ async def test_a_pane_that_can_be_had_in_no_way_is_refused(tmux: Tmux, raw: Raw,
         async with tmux.streams.open(PaneId(fleeting)):
             pass
     assert raw("list-panes", "-t", fleeting, "-F", "#{pane_pipe}") == "1"
-
-
-async def test_following_a_pane_that_is_not_there_is_refused(tmux: Tmux, theirs: str) -> None:
-    with pytest.raises(NotFound, match="%77"):
-        async with tmux.streams.open(PaneId("%77")):
-            pass
-
-
-@pytest.mark.parametrize(
-    ("command", "status"), [("exit 3", 3), ("kill -9 $$", 137), ("seq 1 20000; echo LAST", 0)]
-)
-@pytest.mark.parametrize("remain", [False, True])
-async def test_the_end_of_a_pane_of_ours_has_its_status(
-    tmux: Tmux, theirs: str, command: str, status: int, remain: bool
-) -> None:
-    made = await tmux.sessions.create("ours", program=Program(command, remain_on_exit=remain))
-    async with reading(own(tmux, made.pane_id)) as follower:
-        assert (await follower.ended()).status == status
-    assert ("LAST" in command) == follower.data.endswith(b"LAST\r\n")
-    assert follower.gaps == []
-
-
-async def test_the_end_of_a_persons_pane_that_stays_has_its_status(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    raw("set-option", "-g", "remain-on-exit", "on")
-    pane = raw("new-window", "-d", "-P", "-F", "#{pane_id}", "read x; echo got $x; read x; exit 5")
-    async with following(tmux, pane) as follower:
-        raw("send-keys", "-t", pane, "this", "Enter")
-        await follower.saw(b"got this")
-        raw("send-keys", "-t", pane, "Enter")
-        assert (await follower.ended()).status == 5
-
-
-async def test_a_death_is_seen_though_the_connection_was_lost_meanwhile(
-    tmux: Tmux, raw: Raw, theirs: str
-) -> None:
-    raw("set-option", "-p", "-t", theirs, "remain-on-exit", "on")
-    async with following(tmux, theirs) as follower:
-        await echoes(raw, follower, theirs, "alive")
-        raw("detach-client", "-s", next(name for name in names(raw) if "hub" in name))
-        os.kill(int(raw("list-panes", "-t", theirs, "-F", "#{pane_pid}")), signal.SIGKILL)
-        assert (await follower.ended()).status == 137
-
-
-def names(raw: Raw) -> list[str]:
-    return raw("list-sessions", "-F", "#{session_name}").split("\n")
-
-
-def kill_pane(raw: Raw, pane: str) -> None:
-    raw("kill-pane", "-t", pane)
-
-
-def kill_session(raw: Raw, pane: str) -> None:
-    raw("kill-session", "-t", "=mine")
-
-
-def kill_server(raw: Raw, pane: str) -> None:
-    raw("kill-server")
-
-
-@pytest.mark.parametrize("harm", [kill_pane, kill_session, kill_server])
-async def test_the_end_of_a_persons_pane_is_told_with_a_reason(
-    tmux: Tmux, raw: Raw, theirs: str, harm: Harm
-) -> None:
-    raw("new-session", "-d", "-s", "other", "exec sleep 60")
-    async with following(tmux, theirs) as follower:
-        harm(raw, theirs)
-        assert (await follower.ended()).reason
-    assert tmux.streams.of(PaneId(theirs)) is None
-
-
-async def test_the_same_id_on_another_server_is_another_pane(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    async with following(tmux, theirs) as follower:
-        raw("kill-server", check=False)
-        await eventually(lambda: restarted(raw))
-        await follower.ended()
-    assert follower.gaps == []
-
-
-async def restarted(raw: Raw) -> bool:
-    return raw("new-session", "-d", "-s", "new", "-P", "-F", "#{pane_id}", "cat", check=False) == "%0"
-
-
-async def test_a_pane_that_a_person_started_again_can_be_followed_again(tmux: Tmux, raw: Raw) -> None:
-    made = await tmux.sessions.create("ours", program=Program("exit 1", remain_on_exit=True))
-    async with reading(own(tmux, made.pane_id)) as follower:
-        await follower.ended()
-    raw("respawn-pane", "-t", made.pane_id, f"{RAW_TERMINAL}; exec cat")
-    async with following(tmux, made.pane_id) as again:
-        await echoes(raw, again, made.pane_id, "again")
-
-
-async def test_followers_are_told_when_we_leave(tmux: Tmux, theirs: str) -> None:
-    async with following(tmux, theirs) as follower:
-        await tmux.close()
-        assert (await follower.ended()).reason == "muxpilot has left"
-
-
-async def test_a_path_with_every_special_character_is_piped(
-    tmux: Tmux, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    odd = folder / "a b'c\"#{x}#(touch y)%d$HOME;é"
-    odd.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(odd))
-    made = await tmux.sessions.create("ours", program=Program(f"echo {shlex.quote('hello')}"))
-    async with reading(own(tmux, made.pane_id)) as follower:
-        await follower.ended()
-    assert follower.data == b"hello\r\n"

@@ -1,0 +1,7 @@
+"""A real MCP client on a real muxpilot over stdio, as in the tests of the server."""
+
+from __future__ import annotations
+
+from tests.server.conftest import name, pane, rig
+
+__all__ = ["name", "pane", "rig"]

@@ -1,0 +1,60 @@
+"""The command line in this process and in one of its own, with a tmux that nobody else has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from muxpilot.cli.main import main
+from tests.server.wire import Place, private_place
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with private_place() as place:
+        yield place
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The program in this process: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        try:
+            code = main(argv)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def start(*argv: str, given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "muxpilot", *argv]
+    return subprocess.run(
+        command, input=given, capture_output=True, timeout=20, check=False, env=os.environ | variables
+    )
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH that holds nothing but what is put there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def old_tmux(folder: Path, words: str = "tmux 3.1c") -> None:
+    shim = folder / "tmux"
+    shim.write_text(f"#!/bin/sh\necho {words}\n")
+    shim.chmod(0o755)

@@ -1,0 +1,133 @@
+"""`muxpilot tools`, `call` and `doctor`: what a person asks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from muxpilot import __version__
+from muxpilot.scopes import dialect_of
+from muxpilot.servers import Servers
+from muxpilot.toolkit.spec import Scope
+from muxpilot.tools import TOOLS
+from tests.cli.conftest import Run, old_tmux
+from tests.server.wire import Place
+
+
+@pytest.mark.parametrize("scope", [None, *(scope.value for scope in Scope)])
+def test_tools_lists_the_tools_of_a_scope(run: Run, scope: str | None) -> None:
+    flags = ["--scope", scope] if scope else []
+    code, out, err = run("tools", *flags)
+    assert (code, err) == (0, "")
+    asked = Scope(scope or "agentic")
+    dialect = dialect_of(asked, Servers("/tmp/mx-none/s"))
+    wanted = [tool.exposed for tool in (dialect.tools if dialect else TOOLS) if asked in tool.scopes]
+    assert [line.split()[0] for line in out.splitlines()] == wanted
+    assert all(len(line.split()) > 1 for line in out.splitlines())
+
+
+def test_a_flag_stands_before_a_command_or_after_it(run: Run) -> None:
+    assert run("--scope", "all", "tools") == run("tools", "--scope", "all")
+    assert run("--scope", "all", "tools", "--scope", "agentic") == run("tools")
+
+
+async def test_tools_as_json_is_what_a_client_is_listed(run: Run, place: Place) -> None:
+    code, out, _ = run("tools", "--json")
+    assert code == 0
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        assert json.loads(out) == await wire.result("tools/list")
+
+
+def test_a_call_prints_the_answer(run: Run, place: Place) -> None:
+    code, out, err = run("--socket", place.socket, "call", "create-session", '{"name": "by-hand"}')
+    assert (code, err) == (0, "")
+    assert json.loads(out)["sessionName"] == "by-hand"
+    assert place.tmux("list-sessions", "-F", "#{session_name}") == "by-hand"
+    code, out, err = run("call", "list-sessions", "--socket", place.socket)
+    assert [row["name"] for row in json.loads(out)["sessions"]] == ["by-hand"]
+
+
+def test_a_call_reaches_tools_of_every_scope_unless_one_is_named(run: Run, place: Place) -> None:
+    code, out, _ = run("--socket", place.socket, "call", "list-servers")
+    assert (code, json.loads(out)["servers"][0]["socket"]) == (0, place.socket)
+    code, out, err = run("--socket", place.socket, "--scope", "agentic", "call", "list-servers")
+    assert (code, out) == (2, "")
+    assert err.startswith("muxpilot: There is no tool 'list-servers'.")
+
+
+def test_a_call_that_fails_says_why_on_stderr(run: Run, place: Place) -> None:
+    code, out, err = run("--socket", place.socket, "call", "kill-pane", '{"paneId": "%9"}')
+    assert (code, out) == (1, "")
+    assert err.startswith("No tmux server is running on ")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("{", "The arguments are not JSON"),
+        ("[]", "The arguments are not a JSON object"),
+        ("3", "The arguments are not a JSON object"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(run: Run, place: Place, given: str, words: str) -> None:
+    code, out, err = run("--socket", place.socket, "call", "list-sessions", given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"muxpilot: {words}")
+    assert err.count("\n") == 1
+
+
+def test_an_unknown_tool_is_refused_with_where_to_look(run: Run, place: Place) -> None:
+    code, _, err = run("--socket", place.socket, "call", "no-such")
+    assert code == 2
+    assert err == "muxpilot: There is no tool 'no-such'. Use muxpilot tools to see the tools there are.\n"
+
+
+def test_doctor_finds_everything_in_place(run: Run, place: Place) -> None:
+    place.tmux("new-session", "-d")
+    code, out, err = run("--socket", place.socket, "doctor")
+    assert (code, err) == (0, "")
+    assert all(line.startswith("ok ") for line in out.splitlines())
+    for words in (
+        f"muxpilot {__version__}",
+        "tmux 3.",
+        f"tmux server on {place.socket}: 1 session",
+        "shells",
+    ):
+        assert words in out
+
+
+def test_doctor_needs_no_server_to_be_running(run: Run, place: Place) -> None:
+    code, out, _ = run("--socket", place.socket, "doctor")
+    assert code == 0
+    assert f"no tmux server on {place.socket}; the first session starts one" in out
+
+
+def test_doctor_says_that_tmux_is_missing_and_what_to_do(run: Run, place: Place, programs: Path) -> None:
+    code, out, _ = run("--socket", place.socket, "doctor")
+    assert code == 1
+    assert "FAIL  There is no program 'tmux' on this machine. Install tmux 3.2 or newer" in out
+
+
+def test_doctor_says_that_tmux_is_too_old(run: Run, place: Place, programs: Path) -> None:
+    old_tmux(programs)
+    code, out, _ = run("--socket", place.socket, "doctor")
+    assert code == 1
+    assert "FAIL  tmux 3.1c is too old: muxpilot needs tmux 3.2 or newer. Install" in out
+
+
+def test_doctor_says_that_tmux_does_not_answer_and_what_to_do(run: Run, place: Place) -> None:
+    place.tmux("new-session", "-d")
+    with place.stopped():
+        code, out, _ = run("--socket", place.socket, "doctor")
+    assert code == 1
+    assert f"FAIL  tmux server on {place.socket} does not answer. Is it stopped? Try kill -CONT." in out
+
+
+def test_doctor_says_that_a_socket_is_none(run: Run, place: Place) -> None:
+    Path(place.socket).write_text("")
+    code, out, _ = run("--socket", place.socket, "doctor")
+    assert code == 1
+    assert f"FAIL  tmux server on {place.socket}: {place.socket} is not a socket. Give the path" in out

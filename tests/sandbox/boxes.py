@@ -1,0 +1,41 @@
+"""Servers that run in a box of some kind, spoken to through their two pipes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.conftest import eventually
+from tests.server.wire import LIMIT_S, Wire
+
+
+@asynccontextmanager
+async def box(
+    argv: Sequence[str], folder: Path, env: Mapping[str, str], *, patience_s: float = LIMIT_S
+) -> AsyncIterator[Wire]:
+    """A program that ends up serving; to set up the box may take its time."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=folder, limit=1 << 24
+    )
+    wire = Wire(process)
+    try:
+        await wire.ask("ping", limit_s=patience_s)
+        await wire.shake_hands()
+        yield wire
+    finally:
+        await wire.close()
+
+
+async def run(wire: Wire, command: str) -> str:
+    """What a command prints in a pane of scope `debug`, to its end."""
+    answer = await wire.call("tmux_create_pane", command=f"{command}; echo E''ND")
+    pane = answer.partition("(id: ")[2].partition(")")[0]
+
+    async def look() -> str:
+        text = str(await wire.call("tmux_capture_pane", pane_id=pane, lines=1000))
+        return text if "END" in text else ""
+
+    return str(await eventually(look)).removesuffix("END").strip()

@@ -1,0 +1,121 @@
+"""What stands between ssh and tmux there: questions, banners, floods, others who wait for the same host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from muxpilot.config import Settings
+from muxpilot.tmux.ssh import FarEndpoint
+from muxpilot.toolkit.spec import Scope
+from tests.conftest import eventually, within
+from tests.ssh.conftest import Far, muxpilot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FLOOD = f"yes {'x' * 200} | head -n 50000"
+REAL = 'exec /usr/bin/env PATH="$REAL_PATH" ssh "$@"'
+
+Stub = Callable[[str], None]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def keeper(far: Far) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.fixture(autouse=True)
+def thawed(host: Far) -> Iterator[None]:
+    yield
+    host.sshd.thaw()
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    """An ssh that runs this script."""
+
+    def put(script: str) -> None:
+        program = tmp_path / "bin" / "ssh"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("REAL_PATH", os.environ["PATH"])
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return put
+
+
+def nowhere() -> Settings:
+    return Settings(scope=Scope.ALL, ssh="nowhere.invalid")
+
+
+async def test_one_that_asks_and_waits_is_told_with_its_question(
+    far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its child keeps its pipes open when it is ended, as a ProxyCommand may."""
+    monkeypatch.setattr(FarEndpoint, "patience_s", 1.0)
+    stub('printf "me@there\'s password: " >&2; sleep 600; true')
+    async with muxpilot(far, nowhere()) as it, asyncio.timeout(6):
+        answer = await it.fails("list-sessions")
+    assert answer.startswith("nowhere.invalid does not let us in without a question: me@there's password;")
+
+
+async def test_a_login_shell_that_prints_for_ever_is_left(far: Far, stub: Stub) -> None:
+    stub("exec yes welcome")
+    async with muxpilot(far, nowhere()) as it:
+        assert "printed more than 1 MiB" in await it.fails("list-sessions")
+
+
+async def test_a_banner_may_look_like_tmux(far: Far, stub: Stub) -> None:
+    stub(f"echo Welcome; echo '%begin 1 2 3'; echo '%exit'; {REAL}")
+    async with muxpilot(far, far.settings()) as it:
+        names = [row["name"] for row in (await it.call("list-sessions"))["sessions"]]
+    assert "keeper" in names
+
+
+async def test_whoever_waits_for_a_turn_has_no_more_patience_than_others(
+    far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FarEndpoint, "patience_s", 2.0)
+    monkeypatch.setattr(FarEndpoint, "longest_turn_s", 1.5)
+    stub("exec sleep 600")
+    async with muxpilot(far, nowhere()) as one, muxpilot(far, nowhere()) as other:
+        with within(3.4):  # 1.5 + 2 where each counts by itself
+            told = await asyncio.gather(one.fails("list-sessions"), other.fails("list-sessions"))
+    assert all("did not let us in within 2 s" in words for words in told)
+
+
+async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: Far) -> None:
+    """tmux would wait for ever for somebody to take what it had to tell when sshd died."""
+    before = _clients(far)
+    async with muxpilot(far, far.settings()) as it:
+        pane = await far.shared()
+        await it.run(pane, f"{FLOOD}; echo flo''oded", timeoutSeconds=0.2)
+        ours = _clients(far) - before
+        assert ours
+        far.sshd.freeze()
+
+        async def has_more_to_tell() -> bool:
+            """Than the way to us can hold: tmux has read all of it, or reads no more."""
+            far.raw("clear-history", "-t", pane)
+            is_held_up = far.raw("display-message", "-p", "-t", pane, "#{history_size}") == "0"
+            return is_held_up or "flooded" in far.raw("capture-pane", "-p", "-t", pane)
+
+        await eventually(has_more_to_tell)
+    far.sshd.break_connections()
+    far.sshd.thaw()
+    far.raw("send-keys", "-t", pane, "C-c")
+
+    async def are_gone() -> bool:
+        return not ours & _clients(far)
+
+    await eventually(are_gone)
+
+
+def _clients(far: Far) -> set[str]:
+    return set(far.raw("list-clients", "-F", "#{client_pid}").split())

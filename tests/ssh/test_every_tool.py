@@ -1,0 +1,212 @@
+"""Every tool does on another host what it does here: one script on both, through MCP, the same answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import mcp_types as types
+import pytest
+import pytest_asyncio
+
+from muxpilot.toolkit.spec import Scope
+from muxpilot.tools import TOOLS
+from tests.server.rig import Rig, serving
+from tests.ssh.conftest import Far
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NAMES = {tool.name for tool in TOOLS if Scope.ALL in tool.scopes}
+# Neither asks the server that a call names.
+ELSEWHERE = {"socket-for-path", "list-servers"}
+
+# Each step: a tool, its arguments, and what of the answer later steps call by which name.
+Step = tuple[str, dict[str, Any], dict[str, str]]
+SCRIPT: list[Step] = [
+    ("create-session", {"name": "one"}, {"paneId": "pane", "sessionId": "session", "windowId": "window"}),
+    ("create-session", {"name": "two", "command": "cat"}, {"paneId": "cat", "sessionId": "other"}),
+    ("create-session", {"name": "two"}, {}),
+    ("list-sessions", {}, {}),
+    ("find-session", {"name": "tw"}, {}),
+    ("get-current-session", {}, {}),
+    ("rename-session", {"sessionId": "{other}", "newName": "second"}, {}),
+    ("create-window", {"sessionId": "{session}", "name": "w", "command": "cat"}, {"windowId": "w"}),
+    ("rename-window", {"windowId": "{w}", "name": "it's #{x}"}, {}),
+    ("select-window", {"windowId": "{w}"}, {}),
+    ("move-window", {"windowId": "{w}", "targetSessionId": "{other}", "targetIndex": 7}, {}),
+    ("list-windows", {}, {}),
+    ("split-pane", {"paneId": "{cat}", "command": "cat", "cwd": "/usr"}, {"paneId": "half"}),
+    ("select-layout", {"windowId": "second:0", "layout": "even-vertical"}, {}),
+    ("set-synchronize-panes", {"windowId": "second:0", "enabled": False}, {}),
+    ("rename-pane", {"paneId": "{half}", "title": "a title"}, {}),
+    ("select-pane", {"paneId": "{half}"}, {}),
+    ("zoom-pane", {"paneId": "{half}"}, {}),
+    ("zoom-pane", {"paneId": "{half}"}, {}),
+    ("resize-pane", {"paneId": "{half}", "height": 7}, {}),
+    ("swap-pane", {"sourcePaneId": "{half}", "targetPaneId": "{cat}"}, {}),
+    ("break-pane", {"paneId": "{half}", "name": "alone"}, {}),
+    ("join-pane", {"sourcePaneId": "{half}", "targetPaneId": "{cat}"}, {}),
+    ("respawn-pane", {"paneId": "{half}", "command": "cat", "kill": True}, {}),
+    ("list-panes", {"sessionId": "{other}"}, {}),
+    ("list-clients", {}, {}),
+    ("detach-client", {"clientTty": "/dev/pts/none"}, {}),
+    ("display-message", {"message": "#{pane_id}"}, {}),
+    ("execute-command", {"paneId": "{pane}", "command": "echo ou''t; false"}, {"commandId": "command"}),
+    ("get-command-result", {"commandId": "{command}"}, {}),
+    ("execute-command", {"paneId": "{pane}", "command": "cat", "timeoutSeconds": 15}, {"commandId": "reads"}),
+    ("cancel-command", {"commandId": "{reads}"}, {}),
+    ("list-commands", {"paneId": "{pane}"}, {}),
+    ("run-on", {"command": "echo $((6 * 7))", "panes": [{"paneId": "{pane}"}, {"paneId": "%999"}]}, {}),
+    ("pane-state", {"paneId": "{pane}"}, {}),
+    ("capture-pane", {"paneId": "{pane}", "start": 1, "end": 1}, {}),
+    ("read-pane", {"paneId": "{pane}", "grep": "^out"}, {}),
+    ("search-panes", {"query": "^out$", "mode": "regex", "paneIds": ["{pane}"], "contextLines": 0}, {}),
+    ("start-and-watch", {"paneId": "{pane}", "command": "echo re''ady; echo x", "pattern": "^ready"}, {}),
+    ("watch-pane", {"paneId": "{cat}", "triggers": "idle:0.2"}, {}),
+    ("wait-for-pane-change", {"paneId": "{cat}", "timeoutMs": 100}, {}),
+    ("notify-when", {"paneId": "{cat}", "triggers": "pattern:zzz"}, {"watchId": "watch"}),
+    ("get-watch", {"watchId": "{watch}"}, {}),
+    ("cancel-watch", {"watchId": "{watch}"}, {}),
+    ("screenshot-pane", {"paneId": "{cat}", "output": "svg"}, {}),
+    ("screenshot-pane", {"paneId": "{cat}"}, {}),
+    ("record-pane", {"paneId": "{cat}", "action": "start"}, {}),
+    ("record-pane", {"paneId": "{cat}", "action": "stop"}, {}),
+    ("send-keys", {"paneId": "{cat}", "keys": "it's; `id` #{x} 😀", "enter": True}, {}),
+    ("paste-text", {"paneId": "{cat}", "content": "two\nlines", "enter": True}, {}),
+    ("send-hex", {"paneId": "{cat}", "hex": "61 0a"}, {}),
+    ("write-to-display", {"paneId": "{cat}", "text": "$(id)"}, {}),
+    ("set-buffer", {"name": "b", "content": "nothing here\nneedle é\n"}, {}),
+    ("append-buffer", {"name": "b", "content": "more"}, {}),
+    ("rename-buffer", {"from": "b", "to": "c"}, {}),
+    ("show-buffer", {"name": "c"}, {}),
+    ("search-buffer", {"query": "needle", "mode": "literal", "buffer": "c"}, {}),
+    (
+        "subsearch-buffer",
+        {
+            "anchor": {"offsetBytes": 13, "matchLen": 6, "buffer": "c"},
+            "query": "more",
+            "mode": "literal",
+            "contextBytes": 50,
+        },
+        {},
+    ),
+    ("save-buffer", {"name": "c", "path": "far-and-here"}, {}),
+    ("load-buffer", {"name": "d", "path": "far-and-here"}, {}),
+    ("show-buffer", {"name": "d"}, {}),
+    ("list-buffers", {}, {}),
+    ("delete-buffer", {"name": "c"}, {}),
+    ("delete-buffer", {"name": "d"}, {}),
+    ("execute-command", {"paneId": "{pane}", "command": "python3 -q", "timeoutSeconds": 15}, {}),
+    ("run-in-repl", {"paneId": "{pane}", "input": "print(6 * 7)"}, {}),
+    *((name, {"paneId": "{cat}"}, {}) for name in sorted(NAMES) if re.fullmatch(r"send-[a-z-]+", name)
+      and name not in ("send-keys", "send-hex", "send-cancel", "send-eof")),
+    ("send-cancel", {"paneId": "{pane}"}, {}),
+    ("send-eof", {"paneId": "{half}"}, {}),
+    ("kill-window", {"windowId": "{w}"}, {}),
+    ("kill-pane", {"paneId": "{cat}"}, {}),
+    ("kill-session", {"sessionId": "{session}"}, {}),
+]  # fmt: skip
+
+# What is another number on every server, at every time.
+VARIES = re.compile(
+    r"(?i)pid$|^(created|elapsed|elapsedMs|waitedMs|quietMs|cursor|commandId|watchId|resourceUri|seconds|bytes|path|currentPath"
+    r"|currentCommand|layout|newLines|matchId)$"
+)
+
+# What a command that ends at once has come to when its first line is told.
+MOMENTARY = {"start-and-watch": {"paneState": {}, "output": ""}}
+
+
+def told(value: Any, name: str = "") -> Any:
+    """An answer without what varies; ids keep their kind."""
+    if isinstance(value, dict):
+        return {key: told(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [told(each, name) for each in value]
+    if VARIES.search(name):
+        return type(value).__name__
+    return re.sub(r"([$@%])\d+", r"\1n", value) if isinstance(value, str) else value
+
+
+def filled(value: Any, names: dict[str, str]) -> Any:
+    return json.loads(re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), json.dumps(value)))
+
+
+async def played(rig: Rig, socket: str) -> list[tuple[str, bool, Any]]:
+    """The whole script on one server."""
+    names: dict[str, str] = {}
+    answers = []
+    for tool, arguments, kept in SCRIPT:
+        server = {} if tool in ELSEWHERE else {"socket": socket}
+        result = await rig.ask(tool, filled(arguments, names) | server)
+        answer = (result.structured_content or {}) | MOMENTARY.get(tool, {})
+        names |= {name: answer[key] for key, name in kept.items()}
+        body = answer or [
+            each.text if isinstance(each, types.TextContent) else each.type for each in result.content
+        ]
+        answers.append((tool, bool(result.is_error), told(body)))
+    return answers
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rig(host: Far) -> AsyncIterator[Rig]:
+    config = f'[servers.far]\nssh = "{host.sshd.arguments}"\nsocket = "{host.socket}"\n'
+    async with serving("all", config=config) as rig:
+        host.raw("new-session", "-d", "-s", "keeper", "-x", "200", "-y", "50", "/bin/sh")
+        for raw in (rig.raw, host.raw):
+            raw("set-option", "-g", "default-shell", "/bin/bash")
+            raw("set-option", "-g", "automatic-rename", "off")
+            raw("rename-window", "-t", "=keeper:", "keeper")
+        yield rig
+
+
+async def test_every_tool_answers_on_another_host_as_it_does_here(rig: Rig) -> None:
+    assert {step[0] for step in SCRIPT} | ELSEWHERE == NAMES
+    here, there = await played(rig, rig.socket), await played(rig, "far")
+    for mine, theirs in zip(here, there, strict=True):
+        assert theirs == mine
+    failed = {tool for tool, is_error, _ in here if is_error}
+    assert failed == {"get-current-session", "detach-client"}, failed
+
+
+async def test_what_became_of_a_command_there_is_a_resource_too(rig: Rig) -> None:
+    made = await rig.call("create-session", name="named", socket="far")
+    ran = await rig.call("execute-command", paneId=made["paneId"], command="echo far''away", socket="far")
+    started = await rig.call("notify-when", paneId=made["paneId"], triggers="pattern:zz", socket="far")
+    wanted = {ran["resourceUri"]: "faraway", f"tmux://watch/{started['watchId']}": "watching"}
+    for uri, word in wanted.items():
+        [content] = (await rig.client.read_resource(uri)).contents
+        assert isinstance(content, types.TextResourceContents)
+        assert word in content.text
+    await rig.call("kill-session", sessionId="named", socket="far")
+
+
+async def test_resources_are_read_from_another_host(host: Far) -> None:
+    """Those of the default server, where that is there."""
+    async with serving("all", config=f'[ssh]\nremote = "{host.sshd.arguments}"\n', keeper=False) as rig:
+        made = await rig.call("create-session", name="res")
+        ran = await rig.call("execute-command", paneId=made["paneId"], command="echo far''away")
+        told = {}
+        for uri in (
+            "tmux://server/info",
+            "tmux://sessions",
+            "tmux://clients",
+            f"tmux://pane/{made['paneId']}",
+            f"tmux://pane/{made['paneId']}/info",
+            f"tmux://pane/{made['paneId']}/tail/20/ansi",
+            f"tmux://window/{made['windowId']}/info",
+            f"tmux://session/{made['sessionId']}/tree",
+            ran["resourceUri"],
+        ):
+            [content] = (await rig.client.read_resource(uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            told[uri] = content.text
+    assert "muxpilot-hub" not in "".join(told.values())
+    assert "faraway" in told[f"tmux://pane/{made['paneId']}"]
+    assert "faraway" in told[ran["resourceUri"]]
+    assert '"res"' in told["tmux://sessions"]
+    info = json.loads(told["tmux://server/info"])
+    assert (info["ssh"], info["running"]) == (host.sshd.arguments, True)
+    assert host.sshd.arguments not in info["socket"]

@@ -1,0 +1,35 @@
+"""A person's ControlMaster carries everything of ours over one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import subprocess
+
+import pytest
+
+from muxpilot.config import Settings
+from muxpilot.toolkit.spec import Scope
+from tests.conftest import LIMIT_S
+from tests.ssh.conftest import Far, muxpilot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.mark.parametrize("persist", ["no", "60"])
+async def test_all_followed_sessions_share_one_connection(host: Far, persist: str) -> None:
+    path = host.folder / f"master-{persist}"
+    master = f"-o ControlMaster=auto -o ControlPath={path} -o ControlPersist={persist}"
+    settings = Settings(scope=Scope.ALL, socket=host.socket, ssh=f"{master} {host.sshd.arguments}")
+    host.raw("new-session", "-d", "-s", f"keeper-{persist}", "cat")
+    async with muxpilot(host, settings) as far:
+        made = [await far.call("create-session", name=f"{persist}-{number}") for number in range(3)]
+        alone = host.sshd.processes
+        runs = await asyncio.gather(*(far.run(row["paneId"], "echo $((6 * 7))") for row in made))
+        assert [row["output"] for row in runs] == ["42\n"] * 3
+        assert host.sshd.processes == alone
+        await far.text("set-buffer", name="large", content="x" * 50_000)
+        assert await far.text("show-buffer", name="large", maxBytes=4) == "xxxx"
+    stop = ["ssh", *shlex.split(master), "-O", "exit", *shlex.split(host.sshd.arguments)]
+    subprocess.run(stop, capture_output=True, timeout=LIMIT_S, check=False)
+    assert "muxpilot-hub" not in host.raw("list-sessions")

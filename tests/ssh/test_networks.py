@@ -1,0 +1,116 @@
+"""A fleet of hosts, one of which is cut off and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from muxpilot.app import build
+from muxpilot.config import ServerEntry, Settings
+from muxpilot.tmux import PaneId
+from muxpilot.toolkit.spec import Scope
+from tests.conftest import LIMIT_S, eventually
+from tests.ssh.conftest import Far
+from tests.ssh.networks import Host, hosts
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NAMES = ("web", "db", "cache")
+# A host that is cut off is given up after four to six seconds, and not after fifteen.
+QUICK = "-o ServerAliveInterval=2 -o ConnectTimeout=3"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[list[Host]]:
+    with hosts(*NAMES) as fleet:
+        yield fleet
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def far(fleet: list[Host], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Far]:
+    """The muxpilot that has them all; `call` and the others are its own."""
+    servers = {
+        host.name: ServerEntry(f"{QUICK} {host.far.sshd.arguments}", host.far.socket) for host in fleet
+    }
+    here = tmp_path_factory.mktemp("here") / "s"
+    app = build(Settings(scope=Scope.ALL, socket=str(here), servers=servers))
+    yield Far(fleet[0].far.sshd, fleet[0].far.folder, app)
+    await app.close()
+
+
+async def panes(far: Far) -> list[dict[str, str]]:
+    """A new pane on each host."""
+    far.count += 1
+    name = f"s{far.count}"
+    made = await asyncio.gather(*(far.call("create-session", name=name, socket=host) for host in NAMES))
+    return [{"paneId": row["paneId"], "socket": host} for row, host in zip(made, NAMES, strict=True)]
+
+
+async def all_there(folder: Path) -> bool:
+    return {path.name for path in folder.iterdir()} >= set(NAMES)
+
+
+async def is_heard(far: Far, row: dict[str, Any]) -> bool:
+    """Whether what the pane prints comes through."""
+    assert far.app is not None
+    return far.app.servers.get("db").streams.is_heard(PaneId(row["paneId"]))
+
+
+def column(answer: dict[str, Any], name: str) -> list[Any]:
+    return [row[name] for row in answer["results"]]
+
+
+async def test_a_command_runs_on_all_hosts_at_the_same_time(far: Far, tmp_path: Path) -> None:
+    """Each waits for the others, so that one after the other they would never end."""
+    places = await panes(far)
+    (tmp_path / "meeting").mkdir()
+    meet = f"cd {tmp_path}/meeting; touch $(hostname); until [ $(ls | wc -l) = 3 ]; do sleep 0.05; done"
+    answer = await far.call("run-on", command=f"{meet}; hostname", panes=places[::-1])
+    assert column(answer, "output") == [f"{name}\n" for name in NAMES[::-1]], answer
+    assert (answer["completed"], answer["failed"]) == (3, 0)
+
+
+async def test_a_host_that_is_cut_off_holds_no_other_back_and_is_found_again(
+    far: Far, fleet: list[Host], tmp_path: Path
+) -> None:
+    """Some seconds: nobody tells that a wire is cut, it is only noticed."""
+    go_on, others = tmp_path / "go-on", await panes(far)
+    begin = f"touch {tmp_path}/$(hostname)"
+    waiting = f"{begin}; until [ -e {go_on} ]; do sleep 0.1; done; sh -c 'exit 7'"
+    running = await far.call("run-on", command=waiting, panes=await panes(far), timeoutSeconds=0)
+    await eventually(partial(all_there, tmp_path))
+
+    fleet[1].link.cut()
+    asked = [
+        asyncio.create_task(far.call("run-on", command="hostname", panes=others)),
+        asyncio.create_task(far.call("list-servers")),
+    ]
+    for name in ("web", "cache"):
+        assert (await far.call("list-sessions", socket=name))["sessions"]
+    assert not any(task.done() for task in asked)
+    async with asyncio.timeout(LIMIT_S):
+        answer, servers = await asyncio.gather(*asked)
+    assert column(answer, "status") == ["completed", "lost", "completed"], answer
+    assert column(answer, "output") == ["web\n", "", "cache\n"]
+    assert fleet[1].link.there in answer["results"][1]["reason"]
+    states = {row["name"]: row["state"] for row in servers["servers"]}
+    assert states == {"default": "idle", "web": "connected", "db": "unreachable", "cache": "connected"}
+
+    fleet[1].link.mend()
+    await eventually(partial(is_heard, far, running["results"][1]))
+    go_on.touch()
+    ended = [
+        await far.call("get-command-result", commandId=identity, waitMs=20_000)
+        for identity in column(running, "commandId")
+    ]
+    assert [(row["status"], row["exitCode"]) for row in ended] == [("failed", 7)] * 3, ended
+    assert [row["outputTruncated"] for row in ended] == [False, True, False]
+    assert "not seen" in ended[1]["reason"]
+    again = await far.call("run-on", command="hostname", panes=others)
+    assert column(again, "output") == [f"{name}\n" for name in NAMES], again

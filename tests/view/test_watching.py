@@ -1,0 +1,314 @@
+"""What a page is told of a real tmux: panes, screens, output, and what agents did."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from muxpilot import Tmux
+from muxpilot.config import Security
+from muxpilot.tmux import PaneId
+from muxpilot.view.follow import Follower
+from tests.conftest import end_server, eventually, server_pid
+from tests.view.rig import line, page, viewing
+
+Raw = Callable[..., str]
+
+# Keeps a pane open, and prints nothing by itself.
+QUIET = "cat"
+
+
+async def test_a_pane_is_shown_as_it_is_then_as_it_changes(raw: Raw, socket: str) -> None:
+    raw(
+        "new-session", "-d", "-s", "dev", "-x", "60", "-y", "10", "printf '\\033[31mred\\033[0m\\n'; exec cat"
+    )
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: "red" in seen.shown("%0"))
+        [first, *_] = seen.screens["%0"]
+        assert (first["columns"], first["rows"], first["is_first"]) == (60, 10, True)
+        assert "\x1b[31mred" in first["lines"][0]
+        row = seen.panes["%0"]
+        assert (row["place"], row["command"], row["dead"]) == ("dev:0.0", "cat", False)
+        raw("send-keys", "-t", "%0", "-l", "hello")
+        await seen.until(lambda: "hello" in seen.texts["%0"] or "hello" in seen.shown("%0"))
+        # Once it is quiet, the page is told what tmux shows, to compare.
+        await seen.until(lambda: seen.screens["%0"][-1].get("is_comparison"))
+        assert seen.screens["%0"][-1]["x"] == 5
+
+
+async def test_the_lines_above_the_screen_come_along(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-x", "40", "-y", "5", "seq 1 50; exec cat")
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: seen.screens["%0"])
+        first = seen.screens["%0"][0]
+        assert [row.strip() for row in [*first["history"], *first["lines"]]][:50] == [
+            str(n) for n in range(1, 51)
+        ]
+        assert len(first["lines"]) == 5
+
+
+async def test_panes_come_go_change_their_size_and_end(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-x", "80", "-y", "20", QUIET)
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: seen.screens["%0"])
+        other = raw("split-window", "-h", "-P", "-F", "#{pane_id}", "-t", "%0", QUIET)
+        await seen.until(lambda: other in seen.panes and seen.screens[other])
+        raw("resize-pane", "-t", "%0", "-x", "20")
+        await seen.until(lambda: seen.panes["%0"]["columns"] == 20)
+        await seen.until(lambda: seen.screens["%0"][-1]["columns"] == 20)
+        raw("kill-pane", "-t", other)
+        await seen.until(lambda: list(seen.panes) == ["%0"])
+        raw("set-option", "-t", "%0", "remain-on-exit", "on")
+        raw("respawn-pane", "-k", "-t", "%0", "echo last words; read x; exit 3")
+        await seen.until(lambda: "last words" in seen.shown("%0"))
+        raw("send-keys", "-t", "%0", "Enter")
+        await seen.until(lambda: seen.panes["%0"]["dead"])
+        assert seen.panes["%0"]["exitCode"] == 3
+        await seen.until(lambda: "Pane is dead" in seen.shown("%0"))
+        async with page(url) as later:
+            await later.until(lambda: "Pane is dead" in later.shown("%0"))
+
+
+async def test_only_panes_that_agents_use_are_shown_unless_all_are_wanted(
+    raw: Raw, socket: str, tmux: Tmux, tmp_path: Path
+) -> None:
+    raw("new-session", "-d", "-s", "mine", QUIET)
+    raw("new-session", "-d", "-s", "lent", QUIET)
+    made = await tmux.sessions.create("made")
+    audit = tmp_path / "audit.jsonl"
+    audit.write_text(line("capture-pane", paneId="%0", ts="2001-01-01T00:00:00.000Z"))
+    async with viewing(socket, audit=audit) as url:
+        async with page(url) as seen:
+            await seen.until(lambda: set(seen.panes) == {made.pane_id})
+            assert seen.scene["hidden"] == 2
+            with audit.open("a") as file:
+                file.write(line("send-keys", paneId="%1", keys="ls"))
+            await seen.until(lambda: set(seen.panes) == {"%1", made.pane_id})
+            assert [(row["tool"], row["panes"]) for row in seen.trail][-1] == (
+                "send-keys",
+                [{"server": "default", "id": "%1"}],
+            )
+        async with page(url, "?all") as seen:
+            await seen.until(lambda: set(seen.panes) == {"%0", "%1", made.pane_id})
+            assert [row["agents"] for row in seen.panes.values()].count(False) == 1
+
+
+async def test_where_no_agent_was_all_panes_are_shown(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-s", "mine", QUIET)
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: set(seen.panes) == {"%0"})
+        await seen.until(lambda: seen.trail_problem is not None)
+        assert "--audit" in (seen.trail_problem or "")
+
+
+async def test_a_server_that_a_call_named_by_its_path_is_shown_if_it_is_allowed(
+    socket: str, folder: Path, binary: str, tmp_path: Path
+) -> None:
+    other, audit = str(folder / "other"), tmp_path / "audit.jsonl"
+    async with Tmux(other, binary=binary, config="/dev/null") as tmux:
+        pane = (await tmux.sessions.create("far")).pane_id
+    audit.write_text(line("send-keys", paneId=pane, keys="x", socket=other))
+    try:
+        async with viewing(socket, audit=audit) as url, page(url) as seen:
+            await seen.until(lambda: seen.screens[pane])
+            assert seen.panes[pane]["server"] == other
+            assert seen.trail[0]["panes"] == [{"server": other, "id": pane}]
+        only = Security(allowed_sockets=(socket,))
+        async with viewing(socket, audit=audit, security=only) as url, page(url) as seen:
+            await seen.until(lambda: seen.trail)
+            assert [row["name"] for row in seen.scene["servers"]] == ["default"]
+    finally:
+        end_server(binary, other)
+
+
+async def test_a_pane_of_several_counts_as_used_on_the_server_that_was_named_with_it(
+    raw: Raw, socket: str, folder: Path, binary: str, tmp_path: Path
+) -> None:
+    other, audit = str(folder / "other"), tmp_path / "audit.jsonl"
+    for name in ("mine", "lent"):
+        raw("new-session", "-d", "-s", name, QUIET)
+    async with Tmux(other, binary=binary, config="/dev/null") as tmux:
+        pane = (await tmux.sessions.create("far")).pane_id
+    assert pane == "%0", "as one of ours"
+    audit.write_text(line("run-on", panes=[{"paneId": "%0", "socket": other}, {"paneId": "%1"}]))
+    try:
+        async with viewing(socket, audit=audit) as url, page(url) as seen:
+            wanted = [("default", "%1"), (other, "%0")]
+            await seen.until(
+                lambda: [(row["server"], row["id"]) for row in seen.scene.get("panes", [])] == wanted
+            )
+            await seen.until(lambda: seen.trail)
+            assert [(row["server"], row["id"]) for row in seen.trail[-1]["panes"]] == wanted[::-1]
+    finally:
+        end_server(binary, other)
+
+
+async def test_a_call_that_named_what_can_be_no_socket_does_not_blind_the_page(
+    raw: Raw, socket: str, tmp_path: Path
+) -> None:
+    raw("new-session", "-d", "echo here; exec cat")
+    audit = tmp_path / "audit.jsonl"
+    for place in ("/tmp/\0", "/tmp/\ud800", "/" + "x" * 5000):
+        with audit.open("a") as file:
+            file.write(line("send-keys", paneId="%0", socket=place))
+    async with viewing(socket, audit=audit) as url, page(url) as seen:
+        await seen.until(lambda: "here" in seen.shown("%0"))
+        await seen.until(lambda: len(seen.trail) == 3)
+        assert [row["panes"] for row in seen.trail] == [[{"server": None, "id": "%0"}]] * 3
+
+
+async def test_nothing_is_changed_in_tmux_and_nothing_is_left_there(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-s", "a", "-x", "90", "-y", "25", QUIET)
+    raw("new-session", "-d", "-s", "b", "-x", "70", "-y", "15", QUIET)
+    facts = "#{session_name} #{window_id} #{pane_id} #{pane_width}x#{pane_height} #{pane_active} #{pane_pipe}"
+    before = raw("list-panes", "-a", "-F", facts)
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: seen.screens["%0"] and seen.screens["%1"])
+        shown = raw("list-panes", "-a", "-F", facts)
+        assert [row for row in shown.splitlines() if row[0] in "ab"] == before.splitlines()
+    assert raw("list-panes", "-a", "-F", facts) == before
+    assert raw("list-clients") == ""
+
+
+@pytest.mark.parametrize("binary", ["system"], indirect=True)
+async def test_a_bare_attach_goes_where_it_went_before_if_all_is_shown(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-s", "z", QUIET)
+
+    async def has_next_second_begun() -> bool:
+        return int(time.time()) > int(raw("display-message", "-p", "-t", "z", "#{session_activity}"))
+
+    async def is_left() -> bool:
+        return set(raw("list-sessions", "-F", "#{session_attached}", "-f", "#{m:?,#S}").split()) == {"0"}
+
+    await eventually(has_next_second_begun)  # tmux tells no less
+    raw("new-session", "-d", "-s", "a", QUIET)
+    async with viewing(socket) as url:
+        async with page(url) as seen:
+            await seen.until(lambda: seen.screens["%0"] and seen.screens["%1"])
+            raw("rename-window", "-t", "%0", "later")
+            await seen.until(lambda: seen.panes["%0"]["window"] == "later")
+        await eventually(is_left)
+        async with page(url) as later:
+            await later.until(lambda: later.screens["%0"] and later.screens["%1"])
+    assert raw("display-message", "-p", "#{session_name}") == "a"
+
+
+async def test_the_policy_binds_the_page(raw: Raw, socket: str, tmp_path: Path) -> None:
+    raw("new-session", "-d", "-s", "open", "echo public; exec cat")
+    raw("new-session", "-d", "-s", "shut", "echo private; exec cat")
+    only = Security(allowed_sessions=("open",))
+    async with viewing(socket, security=only) as url, page(url, "?all") as seen:
+        await seen.until(lambda: "public" in seen.shown("%0"))
+        assert set(seen.panes) == {"%0"}
+        assert "%1" not in seen.screens
+    async with viewing(socket, security=Security(allow_capture=False)) as url, page(url) as seen:
+        await seen.until(lambda: set(seen.panes) == {"%0", "%1"})
+        assert seen.scene["textClosedBy"] == "security.allow_capture"
+        raw("send-keys", "-t", "%0", "-l", "typed")
+        raw("new-window", "-d", "-t", "open:", QUIET)
+        await seen.until(lambda: len(seen.panes) == 3)  # a later look than the one before
+        assert not seen.screens
+        assert not seen.texts
+    async with viewing(socket, security=Security(allow_list=False)) as url, page(url) as seen:
+        await seen.until(lambda: seen.scene)
+        assert (seen.scene["closedBy"], seen.panes) == ("security.allow_list", {})
+    async with viewing(socket, security=Security(allowed_sockets=("/elsewhere",))) as url, page(url) as seen:
+        await seen.until(lambda: seen.scene)
+        assert (seen.scene["servers"], seen.panes) == ([], {})
+
+
+@pytest.mark.parametrize("name", ["%1", "shut:0.0"])
+async def test_where_panes_are_allowed_by_name_no_other_is_there(raw: Raw, socket: str, name: str) -> None:
+    raw("new-session", "-d", "-s", "open", "echo public; exec cat")
+    raw("new-session", "-d", "-s", "shut", "echo private; exec cat")
+    only = Security(allowed_panes=(name,))
+    async with viewing(socket, security=only) as url, page(url, "?all") as seen:
+        await seen.until(lambda: "private" in seen.shown("%1"))
+        assert set(seen.panes) == set(seen.screens) == {"%1"}
+
+
+async def test_a_tmux_that_is_gone_is_said_and_shown_again_when_it_is_back(
+    raw: Raw, socket: str, binary: str
+) -> None:
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: seen.scene and seen.scene["servers"][0]["problem"])
+        raw("new-session", "-d", "-s", "one", "echo first; exec cat")
+        await seen.until(lambda: "first" in seen.shown("%0"))
+        assert seen.scene["servers"][0]["problem"] is None
+        end_server(binary, socket)
+        await seen.until(lambda: not seen.panes)
+        assert "No tmux server" in str(seen.scene["servers"][0]["problem"])
+        raw("new-session", "-d", "-s", "two", "echo second; exec cat")
+        await seen.until(lambda: "second" in seen.shown("%0"))
+
+
+async def test_a_tmux_that_does_not_answer_is_said_and_its_panes_stay(
+    raw: Raw, socket: str, binary: str
+) -> None:
+    raw("new-session", "-d", "echo here; exec cat")
+    pid = server_pid(binary, socket)
+    assert pid is not None
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: "here" in seen.shown("%0"))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await seen.until(lambda: seen.scene["servers"][0]["problem"])
+            assert "%0" in seen.panes
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await seen.until(lambda: seen.scene["servers"][0]["problem"] is None)
+
+
+@pytest.mark.parametrize("binary", ["system"], indirect=True)
+async def test_a_flood_is_drawn_as_screens_and_holds_nobody_up(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-s", "loud", "-x", "80", "-y", "20", "yes 'a line of the flood'")
+    raw("new-session", "-d", "-s", "calm", "-x", "80", "-y", "20", QUIET)
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: sum(each.get("skipped", 0) for each in seen.screens["%0"]) > 1_000_000)
+        begun = asyncio.get_running_loop().time()
+        raw("send-keys", "-t", "%1", "-l", "through")
+        await seen.until(lambda: "through" in seen.shown("%1"), limit_s=5)
+        assert asyncio.get_running_loop().time() - begun < 5
+        assert all(len(each["lines"]) <= 20 for each in seen.screens["%0"])
+
+
+async def test_a_gap_is_drawn_over_once(raw: Raw, tmux: Tmux) -> None:
+    raw("new-session", "-d", QUIET)
+    told: list[str] = []
+
+    async def tell(what: str, facts: dict[str, object]) -> None:
+        told.append("comparison" if facts.get("is_comparison") else what)
+
+    async def has_told(wanted: list[str]) -> bool:
+        return told == wanted
+
+    following = asyncio.create_task(Follower(tmux, PaneId("%0"), "key", tell).run())
+    try:
+        await eventually(lambda: has_told(["screen"]))
+        stream = tmux.streams.of(PaneId("%0"))
+        assert stream is not None
+        stream.gap("something was lost")
+        stream.gap("and again")
+        await eventually(lambda: has_told(["screen"] * 3))
+        raw("send-keys", "-t", "%0", "-l", "x")
+        await eventually(lambda: has_told([*["screen"] * 3, "data", "comparison"]))
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_hostile_names_and_output_come_as_plain_text(raw: Raw, socket: str) -> None:
+    raw("new-session", "-d", "-s", "dev", QUIET)
+    raw("select-pane", "-t", "%0", "-T", "<img src=x onerror=alert(1)>\u202e")
+    async with viewing(socket) as url, page(url) as seen:
+        await seen.until(lambda: seen.screens["%0"])
+        assert seen.panes["%0"]["title"] == "<img src=x onerror=alert(1)>"
+        raw("respawn-pane", "-k", "-t", "%0", "printf 'x\\033]52;c;cm0=\\007y\\033[cz\\n'; exec cat")
+        await seen.until(lambda: "xyz" in seen.shown("%0"))
+        assert "\x1b]" not in seen.shown("%0")
