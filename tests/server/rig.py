@@ -118,11 +118,20 @@ class Rig:
 
         return str(await eventually(look))
 
+    async def reads(self, pane: str, wanted: str) -> str:
+        """The same by read-pane: what we pipe comes a little later than the screen."""
+
+        async def look() -> str:
+            text = str((await self.call("read-pane", paneId=pane))["text"])
+            return text if wanted in text else ""
+
+        return str(await eventually(look))
+
     async def run(self, pane: str, command: str) -> None:
         """Type a command at a shell's prompt, and wait until it stands at the next."""
         mark = f"done-{os.urandom(4).hex()}"
         await self.call("send-keys", paneId=pane, keys=f"{command}; echo {mark[:5]}''{mark[5:]}", enter=True)
-        await self.shows(pane, mark)
+        await self.reads(pane, f"{mark}\n{PROMPT}")
 
 
 def only_text(result: types.CallToolResult) -> str:

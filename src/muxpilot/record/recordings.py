@@ -16,7 +16,7 @@ from muxpilot.tmux.capture import Shown
 
 LARGEST_BYTES = 256 << 20
 _LOOK_AGAIN_S = 0.1
-_REST_S = 1.0
+_REST_S = 5.0
 _TRIES = 5
 
 
