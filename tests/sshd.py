@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import getpass
 import os
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,14 +40,15 @@ class Sshd:
         )
 
     @property
-    def processes(self) -> int:
+    def processes(self) -> set[int]:
         """One more, or two, with each connection that somebody has."""
-        return len(self._pids())
+        return set(self._pids())
 
     def start(self) -> None:
+        """With an environment that is nobody's, as the system starts it."""
         with (self.folder / "log").open("ab") as log:
             argv = [*self.inside, self.program, "-D", "-e", "-f", str(self.folder / "config")]
-            self.process = subprocess.Popen(argv, stderr=log)
+            self.process = subprocess.Popen(argv, stderr=log, env={"PATH": os.environ["PATH"]})
         deadline = time.monotonic() + LIMIT_S
         while not self._is_listening():
             assert time.monotonic() < deadline, (self.folder / "log").read_text()
@@ -54,26 +56,28 @@ class Sshd:
 
     def kill(self) -> None:
         """The host is gone: the listener, and all that came through it; not what they have started."""
-        pids = self._pids()
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        self.freeze()  # or somebody comes in between
+        for pid in self.stopped:
+            _signal(pid, signal.SIGKILL)
+        self.stopped = []
         if self.process is not None:
             self.process.wait(LIMIT_S)
             self.process = None
 
     def break_connections(self) -> None:
         for pid in self._pids()[1:]:
-            os.kill(pid, signal.SIGKILL)
+            _signal(pid, signal.SIGKILL)
 
     def freeze(self) -> None:
-        self.stopped = self._pids()
-        for pid in self.stopped:
-            os.kill(pid, signal.SIGSTOP)
+        """All of them: one that runs yet may have started another."""
+        while new := [pid for pid in self._pids() if pid not in self.stopped]:
+            for pid in new:
+                _signal(pid, signal.SIGSTOP)
+            self.stopped += new
 
     def thaw(self) -> None:
         for pid in self.stopped:
-            if Path(f"/proc/{pid}").exists():
-                os.kill(pid, signal.SIGCONT)
+            _signal(pid, signal.SIGCONT)
         self.stopped = []
 
     def _is_listening(self) -> bool:
@@ -91,6 +95,11 @@ class Sshd:
         return found
 
 
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # one whose connection has just ended
+        os.kill(pid, number)
+
+
 def _children(pid: int) -> list[int]:
     try:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -103,6 +112,15 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text()
     except OSError:
         return ""
+
+
+def _free_port() -> int:
+    """Below those that the kernel gives to whoever connects: it stays free while the host is gone."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -118,9 +136,7 @@ def serving(
         subprocess.run(["ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", str(folder / name)], check=True)
     (folder / "authorized").write_text((folder / "user.pub").read_text())
     (folder / "authorized").chmod(0o600)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
     (folder / "config").write_text(
         f"Port {port}\nListenAddress {address}\n"

@@ -96,6 +96,11 @@ class Far:
 
         return str(await eventually(look))
 
+    async def is_at_its_prompt(self, pane: str) -> bool:
+        """Whether the shell waits for a line: the last one shown is its prompt alone."""
+        screen = self.raw("capture-pane", "-p", "-t", pane).rstrip()
+        return screen.rpartition("\n")[2] == PROMPT.rstrip()
+
 
 @asynccontextmanager
 async def muxpilot(far: Far, settings: Settings) -> AsyncIterator[Far]:

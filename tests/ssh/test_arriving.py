@@ -13,7 +13,7 @@ import pytest_asyncio
 from muxpilot.config import Settings
 from muxpilot.tmux.ssh import FarEndpoint
 from muxpilot.toolkit.spec import Scope
-from tests.conftest import eventually, within
+from tests.conftest import LIMIT_S, eventually, within
 from tests.ssh.conftest import Far, muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -50,24 +50,25 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
     return put
 
 
-def nowhere() -> Settings:
-    return Settings(scope=Scope.ALL, ssh="nowhere.invalid")
+def nowhere(far: Far) -> Settings:
+    """Nobody else's: all who mean the same server wait for one another, whoever runs them."""
+    return Settings(scope=Scope.ALL, ssh="nowhere.invalid", socket=far.socket)
 
 
 async def test_one_that_asks_and_waits_is_told_with_its_question(
     far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its child keeps its pipes open when it is ended, as a ProxyCommand may."""
-    monkeypatch.setattr(FarEndpoint, "patience_s", 1.0)
+    monkeypatch.setattr(FarEndpoint, "patience_s", 4.0)
     stub('printf "me@there\'s password: " >&2; sleep 600; true')
-    async with muxpilot(far, nowhere()) as it, asyncio.timeout(6):
+    async with muxpilot(far, nowhere(far)) as it, asyncio.timeout(LIMIT_S):
         answer = await it.fails("list-sessions")
     assert answer.startswith("nowhere.invalid does not let us in without a question: me@there's password;")
 
 
 async def test_a_login_shell_that_prints_for_ever_is_left(far: Far, stub: Stub) -> None:
     stub("exec yes welcome")
-    async with muxpilot(far, nowhere()) as it:
+    async with muxpilot(far, nowhere(far)) as it:
         assert "printed more than 1 MiB" in await it.fails("list-sessions")
 
 
@@ -81,13 +82,13 @@ async def test_a_banner_may_look_like_tmux(far: Far, stub: Stub) -> None:
 async def test_whoever_waits_for_a_turn_has_no_more_patience_than_others(
     far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FarEndpoint, "patience_s", 2.0)
-    monkeypatch.setattr(FarEndpoint, "longest_turn_s", 1.5)
+    monkeypatch.setattr(FarEndpoint, "patience_s", 4.0)
+    monkeypatch.setattr(FarEndpoint, "longest_turn_s", 3.9)
     stub("exec sleep 600")
-    async with muxpilot(far, nowhere()) as one, muxpilot(far, nowhere()) as other:
-        with within(3.4):  # 1.5 + 2 where each counts by itself
+    async with muxpilot(far, nowhere(far)) as one, muxpilot(far, nowhere(far)) as other:
+        with within(7.5):  # 3.9 + 4 where each counts by itself
             told = await asyncio.gather(one.fails("list-sessions"), other.fails("list-sessions"))
-    assert all("did not let us in within 2 s" in words for words in told)
+    assert all("did not let us in within 4 s" in words for words in told)
 
 
 async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: Far) -> None:

@@ -162,6 +162,7 @@ async def rig(host: Far) -> AsyncIterator[Rig]:
         yield rig
 
 
+@pytest.mark.timeout(180)  # more than a hundred calls, one after the other
 async def test_every_tool_answers_on_another_host_as_it_does_here(rig: Rig) -> None:
     assert {step[0] for step in SCRIPT} | ELSEWHERE == NAMES
     here, there = await played(rig, rig.socket), await played(rig, "far")

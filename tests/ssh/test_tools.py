@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.conftest import eventually
@@ -79,6 +81,7 @@ async def test_what_is_typed_and_pasted_comes_out_as_it_was(far: Far) -> None:
     hostile = 'it\'s "$HOME" `id` #{pane_id} #(id) ; \\n é 😀'
     await far.call("send-keys", paneId=pane, keys=f"# {hostile}", enter=True)
     await far.shows(pane, hostile)
+    await eventually(partial(far.is_at_its_prompt, pane))  # else its terminal takes no line so long
     long = "x" * 40_000
     await far.call("paste-text", paneId=pane, content=f"printf %s '{long}' | wc -c", enter=True)
     await far.shows(pane, "40000")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,10 +35,8 @@ def test_it_prints_its_address_and_ends_when_it_is_told_to_while_a_page_is_open(
     address = running.stdout.readline().strip()
     with urllib.request.urlopen(f"{address}events", timeout=LIMIT_S) as stream:
         assert stream.readline() == b"event: scene\n"
-        begun = time.monotonic()
         running.send_signal(number)
         assert running.wait(LIMIT_S) == 0
-        assert time.monotonic() - begun < 5
     assert running.stderr.read() == ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import eventually
+from tests.conftest import end_server, eventually
 from tests.ssh.conftest import Far, standing
 from tests.view.rig import line, page, viewing
 
@@ -31,7 +31,7 @@ async def test_panes_of_another_host_are_shown_live_and_come_back_with_its_tmux(
         assert (seen.panes["%0"]["columns"], seen.panes["%0"]["rows"]) == (70, 12)
         host.raw("send-keys", "-t", "%0", "-l", "typed by a person")
         await seen.until(lambda: "typed by a person" in seen.shown("%0"))
-        host.raw("kill-server")
+        end_server("tmux", host.socket)
         await seen.until(lambda: seen.scene["servers"][0]["problem"])
         host.raw("new-session", "-d", "-s", "again", "echo back; exec cat")
         await seen.until(lambda: "back" in seen.shown("%0"))

@@ -13,7 +13,7 @@ import pytest
 
 from muxpilot.render.palette import THEMES, hexed
 from muxpilot.view import web
-from tests.view.rig import page, viewing
+from tests.view.rig import LIMIT_S, page, viewing
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
 
 
 async def get(url: str, method: str = "GET", **headers: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(verify=False) as client:  # or it reads every certificate there is
+    async with httpx2.AsyncClient(
+        verify=False, timeout=LIMIT_S
+    ) as client:  # or it reads every certificate there is
         return await client.request(method, url, headers=headers)
 
 
