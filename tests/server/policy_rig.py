@@ -13,6 +13,7 @@ from typing import Any
 
 from muxpilot.app import App, build
 from muxpilot.config import settings
+from muxpilot.tmux.models import IS_NO_HUB
 from tests.conftest import LIMIT_S, end_server
 from tests.server.rig import clean
 
@@ -37,7 +38,11 @@ class Place:
         return done.stdout.rstrip("\n")
 
     def ids(self, what: str) -> set[str]:
-        return set(self.raw("list-panes", "-a", "-F", f"#{{{what}}}").split())
+        return set(self.rows("list-panes", f"#{{{what}}}").split())
+
+    def rows(self, command: str, fields: str) -> str:
+        """Of all there is but muxpilot's own connections, which take a moment to go."""
+        return self.raw(command, "-a", "-F", fields, "-f", IS_NO_HUB)
 
 
 @contextmanager

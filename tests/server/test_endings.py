@@ -14,6 +14,14 @@ from tests.server.wire import Place, Wire, private_place
 
 THEIRS = ("theirs1", "theirs2", "theirs3")
 WAYS = ("eof", "SIGTERM", "SIGINT", "SIGHUP")
+# A server that has the time to answer on a machine that has none.
+PATIENT = (
+    "import sys\n"
+    "from muxpilot.cli.main import main\n"
+    "from muxpilot.server import stdio\n"
+    "stdio._PATIENCE_S = stdio._GRACE_S = 15.0\n"
+    "sys.exit(main(sys.argv[1:]))\n"
+)
 
 
 @pytest.fixture
@@ -31,7 +39,7 @@ async def test_in_the_middle_of_everything(place: Place, way: str) -> None:
         await _end(wire, way)
         assert wire.process.returncode == 0
         assert await wire.stderr() == ""
-    assert not any(is_running(pid) for pid in children)
+    await eventually(lambda: _have_ended(children))
     assert list(place.passing.iterdir()) == []
     await eventually(lambda: _is_left_alone(place))
 
@@ -46,7 +54,7 @@ async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
             assert await wire.result("ping") == {}
             await _end(wire, way)
             assert wire.process.returncode == 0
-            assert not any(is_running(pid) for pid in children)
+            await eventually(lambda: _have_ended(children))
             assert list(place.passing.iterdir()) == []
     # A pipe goes with the next output of its pane; a tmux that is stopped cannot be asked to end it.
     await eventually(lambda: _is_left_alone(place, may_pipe=True))
@@ -74,7 +82,7 @@ async def test_before_anything_was_asked(place: Place) -> None:
 
 async def test_answers_that_are_due_are_whole_when_the_client_has_closed_its_end(place: Place) -> None:
     """A client may close its end and read on: what is written by then is never cut off in the middle."""
-    async with place.serve() as wire:
+    async with place.serve(program=PATIENT) as wire:
         await wire.shake_hands()
         await wire.stop_reading()
         pending = [await wire.start("tools/list") for _ in range(20)]
@@ -91,9 +99,8 @@ async def test_answers_that_are_due_are_whole_when_the_client_has_closed_its_end
 async def test_who_closes_the_end_after_the_last_question_still_gets_the_answers(place: Place) -> None:
     """As `printf … | muxpilot` does, where the last line may lack its line feed."""
     place.tmux("new-session", "-d", "-s", "theirs", "cat")
-    async with place.serve() as wire:
+    async with place.serve(program=PATIENT) as wire:
         await wire.shake_hands()
-        await wire.call("list-sessions")  # connected: a loaded machine takes its time for that
         asked = [
             await wire.start_call("list-panes"),
             await wire.start_call("capture-pane", paneId="theirs:0.0"),
@@ -122,12 +129,16 @@ async def _be_busy(wire: Wire, place: Place) -> None:
 
 
 async def _end(wire: Wire, way: str) -> None:
-    with within(2):
+    with within(5):
         if way == "eof":
             await wire.leave()
         else:
             os.kill(wire.pid, signal.Signals[way])
             await wire.ended()
+
+
+async def _have_ended(pids: list[int]) -> bool:
+    return not any(is_running(pid) for pid in pids)
 
 
 def _children(pid: int) -> list[int]:

@@ -98,10 +98,11 @@ async def test_lists_show_only_allowed_sessions(under: Policy, place: Place, how
 async def test_what_reaches_another_session_is_refused_and_changes_nothing(
     under: Policy, place: Place, tool: str, arguments: dict[str, Any]
 ) -> None:
-    before = place.ids("session_name"), place.ids("pane_id"), place.raw("list-windows", "-a")
+    windows = "#{session_id} #{window_id} #{window_index} #{window_name} #{window_active} #{window_layout}"
+    before = place.ids("session_name"), place.ids("pane_id"), place.rows("list-windows", windows)
     async with under('[security]\nallowed_sessions = ["dev"]') as it:
         await it.denied("security.allowed_sessions", tool, **arguments)
-    assert (place.ids("session_name"), place.ids("pane_id"), place.raw("list-windows", "-a")) == before
+    assert (place.ids("session_name"), place.ids("pane_id"), place.rows("list-windows", windows)) == before
 
 
 async def test_a_session_that_is_allowed_can_be_made_and_used(under: Policy, place: Place) -> None:

@@ -52,11 +52,11 @@ async def test_a_key_refuses_its_calls_and_they_do_nothing(
 ) -> None:
     given = {name: place.panes["one"] if value == "PANE" else value for name, value in arguments.items()}
     fields = "#{session_name} #{window_name} #{window_layout} #{pane_id} #{pane_pid} #{pane_title}"
-    before = place.raw("list-panes", "-a", "-F", fields)
+    before = place.rows("list-panes", fields)
     async with under(f"[security]\n{key} = false") as it:
         await it.denied(f"security.{key}", tool, **given)
         assert (tool in it.app.dispatch.offered) is ((key, tool) in LISTED)
-    assert place.raw("list-panes", "-a", "-F", fields) == before
+    assert place.rows("list-panes", fields) == before
     assert place.raw("list-buffers") == ""
 
 

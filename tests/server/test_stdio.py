@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
 import statistics
@@ -28,7 +29,7 @@ from muxpilot.servers import Servers
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
 from tests.conftest import eventually, patient, within
-from tests.server.wire import Place, Wire, environment, private_place
+from tests.server.wire import LIMIT_S, Place, Wire, environment, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -160,11 +161,12 @@ async def test_a_request_of_just_below_4_mb_is_served(wire: Wire) -> None:
 
 async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire) -> None:
     before = _peak_memory(wire.pid)
-    with within(2):  # the sender's own time included
-        for _ in range(100):
-            await wire.write(b"x" * MEGABYTE)
-        await wire.write(b"\n")
-        answer = await wire.complaint()
+    began = _cpu_seconds(wire.pid)  # how long the sender takes is its own affair
+    for _ in range(100):
+        await wire.write(b"x" * MEGABYTE)
+    await wire.write(b"\n")
+    answer = await wire.complaint()
+    assert _cpu_seconds(wire.pid) - began < patient(1)
     assert answer["error"]["code"] == -32600
     assert _peak_memory(wire.pid) - before < 50 * MEGABYTE
     assert await wire.result("ping") == {}
@@ -184,10 +186,9 @@ async def test_notifications_are_never_answered(wire: Wire) -> None:
 
 
 async def test_200_calls_without_waiting_are_all_answered(wire: Wire, long_text: dict[str, Any]) -> None:
-    with within(3):
-        pending = [await wire.start_call("list-panes") for _ in range(200)]
-        answers = await asyncio.wait_for(asyncio.gather(*pending), 60)
-    assert [len(answer["result"]["structuredContent"]["panes"]) > 0 for answer in answers] == [True] * 200
+    pending = [await wire.start_call("list-panes") for _ in range(200)]
+    answers = await asyncio.wait_for(asyncio.gather(*pending), LIMIT_S)
+    assert all(answer["result"]["structuredContent"]["panes"] for answer in answers)
 
 
 async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str) -> None:
@@ -195,7 +196,7 @@ async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str)
         await wire.start_call("send-keys", paneId=typewriter, keys="x" * 20, delayMs=1000) for _ in range(50)
     ]
     await _shows(wire, typewriter, ":x+")
-    with within(2):
+    with within(10):  # one of them alone takes twice as long
         assert await wire.result("ping") == {}
         assert len((await wire.call("list-sessions"))["sessions"]) > 0
         other = await wire.call("create-session", command="exec cat")
@@ -209,10 +210,10 @@ async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str)
 
 
 async def test_a_cancelled_call_stops_at_once_and_leaves_the_pane_free(wire: Wire, typewriter: str) -> None:
-    call = await wire.start_call("send-keys", paneId=typewriter, keys="a" * 500, delayMs=20)
+    call = await wire.start_call("send-keys", paneId=typewriter, keys="a" * 450, delayMs=50)
     await _shows(wire, typewriter, ":a{3,}")
     await wire.notify("notifications/cancelled", {"requestId": call.id, "reason": "enough"})
-    with within(2):
+    with within(10):  # half of what the whole text takes
         await wire.call("send-keys", paneId=typewriter, keys="Z")
     await _shows(wire, typewriter, ":a+Z")
     await wire.call("send-keys", paneId=typewriter, keys="Y", delayMs=100)
@@ -234,7 +235,7 @@ async def test_a_client_that_stops_reading_does_not_freeze_the_server(
     await eventually(is_made)
     assert not sign.done()
     wire.read_on()
-    answers = await asyncio.wait_for(asyncio.gather(*pending, sign), 20)
+    answers = await asyncio.wait_for(asyncio.gather(*pending, sign), 2 * LIMIT_S)
     assert {len(answer["result"]["content"][0]["text"]) for answer in answers[:-1]} == {49_999}
     assert _peak_memory(wire.pid) - before < 100 * MEGABYTE
     await wire.call("kill-session", sessionId="still-alive")
@@ -246,27 +247,29 @@ async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
         await wire.call("create-session", name="stopped")
         with place.stopped():
             hanging = await wire.start_call("list-sessions")
-            assert statistics.median([await _seconds(wire) for _ in range(9)]) < patient(0.1)
+            assert statistics.median([await _seconds(wire) for _ in range(9)]) < patient(0.5)
             assert not hanging.done()
-        answer = await asyncio.wait_for(hanging, 20)
+        answer = await asyncio.wait_for(hanging, LIMIT_S)
         assert "stopped" in answer["result"]["content"][0]["text"]
         await wire.call("kill-session", sessionId="stopped")
 
 
 async def test_a_call_ends_within_its_deadline_while_tmux_is_stopped(place: Place) -> None:
     servers = Servers(place.socket)
-    [tool] = [replace(tool, deadline_s=0.3) for tool in TOOLS if tool.name == "list-sessions"]
+    tool = next(tool for tool in TOOLS if tool.name == "list-sessions")
     dispatch = Dispatch([tool], Scope.ALL, servers)
+    hasty = Dispatch([replace(tool, deadline_s=0.3)], Scope.ALL, servers)
     try:
         place.tmux("new-session", "-d", "-s", "deadline")
         assert not (await dispatch.call(tool.name, {})).is_error
         with place.stopped():
-            with within(0.8):
-                answer = await dispatch.call(tool.name, {})
+            with within(10):  # a third of what a call has otherwise
+                answer = await hasty.call(tool.name, {})
             assert answer.error == "not-answering"
             assert "did not finish within 0.3 s" in answer.text
         assert not (await dispatch.call(tool.name, {})).is_error
     finally:
+        await hasty.close()
         await dispatch.close()
         place.tmux("kill-session", "-t", "=deadline")
 
@@ -381,16 +384,17 @@ async def _seconds(wire: Wire) -> float:
 async def _shows(wire: Wire, pane: str, pattern: str) -> str:
     """Wait until this is what a pane shows."""
 
-    async def shown() -> re.Match[str] | None:
-        return re.fullmatch(pattern, str(await wire.call("capture-pane", paneId=pane, join=True)).strip())
+    async def shown() -> str:
+        text = str(await wire.call("capture-pane", paneId=pane, join=True)).strip()
+        return text if re.fullmatch(pattern, text) else ""
 
-    found = await eventually(shown)
-    assert isinstance(found, re.Match)
-    return str(found[0])
+    return str(await eventually(shown))
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _peak_memory(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) * 1024
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024

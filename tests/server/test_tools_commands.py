@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.conftest import eventually
+from tests.conftest import LIMIT_S, eventually
 from tests.server.conftest import Call, Fails, Shell
 from tests.server.rig import Rig
 
@@ -44,31 +45,41 @@ async def test_the_resource_holds_the_same_answer(rig: Rig, call: Call, pane: Sh
 
 async def test_snake_case_and_targets_by_name_work_as_everywhere(call: Call, pane: Shell) -> None:
     made = await pane()
-    answer = await call("execute-command", pane_id=f"{made.name}:0.0", command="echo x", timeout_seconds=5)
+    answer = await call("execute-command", pane_id=f"{made.name}:0.0", command="echo x", timeout_seconds=15)
     assert (answer["paneId"], answer["output"]) == (made.pane, "x\n")
 
 
-async def test_who_waits_is_told_of_progress(rig: Rig, pane: Shell) -> None:
-    made = await pane()
+def until(gate: Path) -> str:
+    """The beginning of a command that goes on once this file is there."""
+    return f"until [ -e {gate} ]; do sleep 0.1; done"
+
+
+async def test_who_waits_is_told_of_progress(rig: Rig, pane: Shell, tmp_path: Path) -> None:
+    made, gate = await pane(), tmp_path / "gate"
     told: list[float] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         told.append(progress)
+        if len(told) == 2:
+            gate.touch()
 
     await rig.client.call_tool(
         "execute-command",
-        {"paneId": made.pane, "command": "sleep 2.2"},
-        read_timeout_seconds=20,
+        {"paneId": made.pane, "command": until(gate)},
+        read_timeout_seconds=LIMIT_S,
         progress_callback=heard,
     )
-    assert len(told) >= 1
+    assert len(told) >= 2
     assert told == sorted(told)
 
 
-async def test_a_call_that_is_given_up_leaves_the_command_running(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await pane()
+async def test_a_call_that_is_given_up_leaves_the_command_running(
+    rig: Rig, call: Call, pane: Shell, tmp_path: Path
+) -> None:
+    made, gate = await pane(), tmp_path / "gate"
+    command = f"{until(gate)}; echo done"
     asked = asyncio.create_task(
-        rig.client.call_tool("execute-command", {"paneId": made.pane, "command": "sleep 0.5; echo done"})
+        rig.client.call_tool("execute-command", {"paneId": made.pane, "command": command})
     )
 
     async def begun() -> list[object]:
@@ -79,16 +90,20 @@ async def test_a_call_that_is_given_up_leaves_the_command_running(rig: Rig, call
     asked.cancel()
     await asyncio.gather(asked, return_exceptions=True)
     [row] = (await call("list-commands", paneId=made.pane))["commands"]
-    ended = await call("get-command-result", commandId=row["commandId"], waitMs=10000)
+    gate.touch()
+    ended = await call("get-command-result", commandId=row["commandId"], waitMs=15000)
     assert (ended["status"], ended["output"]) == ("completed", "done\n")
 
 
-async def test_two_panes_do_not_wait_for_each_other(call: Call, pane: Shell) -> None:
-    slow, quick = await pane(), await pane()
-    sleeping = asyncio.create_task(call("execute-command", paneId=slow.pane, command="sleep 1; echo slow"))
+async def test_two_panes_do_not_wait_for_each_other(call: Call, pane: Shell, tmp_path: Path) -> None:
+    slow, quick, gate = await pane(), await pane(), tmp_path / "gate"
+    waiting = asyncio.create_task(
+        call("execute-command", paneId=slow.pane, command=f"{until(gate)}; echo slow")
+    )
     assert (await call("execute-command", paneId=quick.pane, command="echo quick"))["output"] == "quick\n"
-    assert not sleeping.done()
-    assert (await sleeping)["output"] == "slow\n"
+    assert not waiting.done()
+    gate.touch()
+    assert (await waiting)["output"] == "slow\n"
 
 
 async def test_a_dead_tmux_is_an_error_that_says_so(fails: Fails) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -228,19 +229,22 @@ async def test_a_shell_inside_the_repl_is_no_exit(call: Call, python: str) -> No
 
 
 async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
-    rig: Rig, call: Call, python: str
+    rig: Rig, call: Call, python: str, tmp_path: Path
 ) -> None:
-    reply = await say(
-        call, python, "import time; print('begun'); time.sleep(1.2); print('done')", timeout=0.5
-    )
+    gate = tmp_path / "gate"
+    await say(call, python, "import os, time")
+    wait = f"print('begun')\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nprint('done')"
+    reply = await say(call, python, f"exec({wait!r})", timeout=3)
     assert (reply["output"], reply["timedOut"], reply["exited"]) == ("begun", True, False)
     assert "it goes on" in reply["note"]
+    gate.touch()
     assert await say(call, python, "1+1") == answer(python, "2")
-    assert "done" in await rig.screen(python)
+    assert "done\n" in await rig.screen(python)
 
 
 async def test_a_busy_program_gets_nothing_typed(rig: Rig, call: Call, fails: Fails, python: str) -> None:
-    await say(call, python, "import time; time.sleep(30)", timeout=0.3)
+    await say(call, python, "import time")
+    await say(call, python, "time.sleep(50)", timeout=2)
     told = await fails("run-in-repl", paneId=python, input="'typed'", timeout=0.3)
     assert "is busy; nothing was typed" in told
     assert "typed" not in await rig.screen(python)
@@ -279,7 +283,7 @@ async def test_a_pattern_names_the_prompt_that_is_waited_for(call: Call, pane: S
     made = await pane(f"bash -c '{loop}'".replace("'a? '", '"a? "').replace("'b? '", '"b? "'))
     reply = await say(call, made.pane, "1\n2", promptPattern=r"[ab]\? $")
     assert reply == answer(made.pane, "<12>")
-    reply = await say(call, made.pane, "3", promptPattern="^never", timeout=0.8)
+    reply = await say(call, made.pane, "3", promptPattern="^never", timeout=4)
     assert (reply["timedOut"], reply["output"]) == (True, "b? ")
 
 

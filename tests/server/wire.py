@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.conftest import end_server, server_pid
 
-LIMIT_S = float(os.environ.get("MUXPILOT_PATIENCE_S", "20"))  # more where many things run at once
+LIMIT_S = float(os.environ.get("MUXPILOT_PATIENCE_S", "40"))  # more where many things run at once
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSION = "2026-07-28"
 ENVELOPE = {
@@ -198,11 +198,14 @@ class Wire:
 
 
 @asynccontextmanager
-async def serving(home: Path, *args: str, **variables: str) -> AsyncIterator[Wire]:
-    """A server on the other end of two pipes, ended on the way out."""
+async def serving(
+    home: Path, *args: str, program: str | None = None, **variables: str
+) -> AsyncIterator[Wire]:
+    """A server on the other end of two pipes, ended on the way out; `program` is one in Python."""
     pipe = asyncio.subprocess.PIPE
+    argv = command(*args) if program is None else [sys.executable, "-c", program, *args]
     process = await asyncio.create_subprocess_exec(
-        *command(*args),
+        *argv,
         stdin=pipe,
         stdout=pipe,
         stderr=pipe,
@@ -227,8 +230,9 @@ class Place:
         self.home.mkdir()
         self.passing.mkdir()
 
-    def serve(self, *args: str) -> AbstractAsyncContextManager[Wire]:
-        return serving(self.home, "--socket", self.socket, *args, TMPDIR=str(self.passing))
+    def serve(self, *args: str, program: str | None = None) -> AbstractAsyncContextManager[Wire]:
+        where = ("--socket", self.socket)
+        return serving(self.home, *where, *args, program=program, TMPDIR=str(self.passing))
 
     def tmux(self, *args: str) -> str:
         """What a person would type."""

@@ -28,7 +28,7 @@ METHODS = ("GET", "POST", "DELETE")
 # A body that takes longer than this is not waited for.
 BODY_S = 30.0
 # Of one that is refused, so much is passed over, as long as it keeps coming.
-_PASSED_OVER, _PASSING_S, _PAUSE_S = 64 << 20, 3.0, 0.25
+_PASSED_OVER, _PASSING_S, _PAUSE_S = 64 << 20, 10.0, 2.0
 
 
 class NoMessage(Refusal):

@@ -75,8 +75,9 @@ async def test_with_a_token_other_machines_may_connect_and_by_any_name(place: Pl
 
 async def _started(folder: Path, *args: str) -> tuple[int, str]:
     pipe = asyncio.subprocess.PIPE
+    variables = environment(folder) | {"RES_OPTIONS": "timeout:1 attempts:1"}  # whatever resolver there is
     process = await asyncio.create_subprocess_exec(
-        *command(*args), stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(folder)
+        *command(*args), stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=variables
     )
     out, said = await asyncio.wait_for(process.communicate(), LIMIT_S)
     assert out == b""

@@ -156,6 +156,7 @@ async def test_a_modern_listener_is_told_of_the_list(place: Place) -> None:
         await wire.told(_is_list_changed)
         witness = await _listen(wire, resourcesListChanged=True)
         await wire.notify("notifications/cancelled", {"requestId": stream.id})
+        await wire.result("server/discover")  # answered once that was heard
         place.tmux("new-session", "-d", "-s", "staying")
         assert (await wire.told(_is_list_changed))["params"]["_meta"][SUBSCRIPTION] == witness.id
         place.tmux("kill-session", "-t", "=staying")
