@@ -11,6 +11,7 @@ import pytest
 
 from muxpilot.app import build
 from muxpilot.config import settings
+from tests.conftest import eventually
 from tests.server.policy_rig import Place, Policy, standing
 
 KEY = "security.allow_foreign"
@@ -41,10 +42,14 @@ TOUCHING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def panes(place: Place) -> str:
+    return place.raw("list-panes", "-a", "-F", "#{session_name} #{pane_id} #{pane_pid} #{pane_height}")
+
+
 async def test_what_a_person_made_is_read_but_neither_typed_into_changed_nor_ended(
     under: Policy, place: Place
 ) -> None:
-    before = place.raw("list-panes", "-a", "-F", "#{session_name} #{pane_id} #{pane_pid} #{pane_height}")
+    before = panes(place)
     pane = place.panes["one"]
     async with under(TOML) as it:
         for tool, arguments in TOUCHING:
@@ -54,8 +59,12 @@ async def test_what_a_person_made_is_read_but_neither_typed_into_changed_nor_end
         assert KEY in results["results"][0]["reason"]
         assert await it.call("capture-pane", paneId=pane) is not None
         await it.call("display-message", message="hello", paneId=pane)
-    after = place.raw("list-panes", "-a", "-F", "#{session_name} #{pane_id} #{pane_pid} #{pane_height}")
-    assert after == before
+
+    async def is_as_before() -> bool:
+        """Our own session takes a moment to go."""
+        return panes(place) == before
+
+    await eventually(is_as_before)
 
 
 async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it(

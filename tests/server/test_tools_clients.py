@@ -77,7 +77,7 @@ async def test_a_message_is_shown_to_those_who_look_on_and_counted(rig: Rig, cal
         assert await call("display-message", message="to all of you") == {"shown": 2}
         await saw(one, "to all of you")
         await saw(two, "to all of you")
-        answer = await call("display-message", message="only you", paneId=made.pane, duration=0.5)
+        answer = await call("display-message", message="only you", paneId=made.pane, duration=30)
         assert answer == {"shown": 1}
         await saw(one, "only you")
         assert b"only you" not in bytes(two.seen)

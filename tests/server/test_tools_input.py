@@ -166,7 +166,7 @@ async def test_a_slow_text_in_one_pane_holds_up_no_other(
 ) -> None:
     slow = await listening(rig, pane, tmp_path / "slow")
     quick = await listening(rig, pane, tmp_path / "quick")
-    work = asyncio.create_task(call("send-keys", paneId=slow.pane, keys="x" * 40, delayMs=50))
+    work = asyncio.create_task(call("send-keys", paneId=slow.pane, keys="x" * 40, delayMs=150))
     await until(lambda: slow.file.read_bytes())
     await call("send-keys", paneId=quick.pane, keys="at once")
     assert await quick.got() == b"at once"

@@ -98,11 +98,11 @@ async def test_a_pane_that_ended_tells_how(rig: Rig, call: Call, pane: Shell) ->
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
     await call("send-keys", paneId=made.pane, keys="exit 3", enter=True)
 
-    async def dead() -> bool:
-        return bool((await row_of(call, made.pane))["dead"])
+    async def status() -> int | None:
+        row = await row_of(call, made.pane)
+        return row["exitCode"] if row["dead"] else None
 
-    await eventually(dead)
-    assert (await row_of(call, made.pane))["exitCode"] == 3
+    assert await eventually(status) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import subprocess
@@ -172,14 +173,12 @@ async def test_a_recording_tells_a_new_size_before_what_is_printed_in_it(
 
     async def is_told() -> bool:
         await rig.run(made.pane, "stty size")
-        return any(event.kind == "r" for event in events(path))
+        since = itertools.dropwhile(lambda event: event.kind != "r", events(path))
+        return "12 50" in "".join(event.text for event in since)
 
     await eventually(is_told)
     await call("record-pane", paneId=made.pane, action="stop")
-    found = list(events(path))
-    [at] = [number for number, event in enumerate(found) if event.kind == "r"]
-    assert found[at].text == "50x12"
-    assert "12 50" in "".join(event.text for event in found[at:])
+    assert [event.text for event in events(path) if event.kind == "r"] == ["50x12"]
 
 
 async def test_a_recording_goes_to_a_private_folder_if_no_path_is_given(

@@ -42,7 +42,7 @@ async def test_a_session_is_made_as_it_was_asked_for(rig: Rig, call: Call, name:
     made = await call(
         "create-session",
         name=name,
-        command='printf "<%s %s>" "$PWD" "$COLOUR"; exec sleep 60',
+        command='printf "<%s %s>" "$PWD" "$COLOUR"; exec cat',
         windowName="first",
         cwd="/usr",
         env={"COLOUR": "green #(x) ; é"},
