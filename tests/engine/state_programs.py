@@ -193,7 +193,8 @@ PYTHON_WORK = [
 
 SSHD = "/usr/sbin/sshd"
 SSH = (
-    f"exec ssh -F /dev/null -o 'ProxyCommand={SSHD} -i -f /dev/null -h {{folder}}/key -o UsePAM=no' "
+    f"exec ssh -F /dev/null -o 'ProxyCommand={SSHD} -i -f /dev/null -h {{folder}}/key -o UsePAM=no "
+    "-o LoginGraceTime=0' "  # else it hangs up after two minutes, and the tests before may take as long
     "-o PubkeyAuthentication=no -o UserKnownHostsFile=/dev/null"
 )
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -87,8 +87,8 @@ async def test_a_killed_process_takes_its_hub_along_and_the_next_one_sweeps_its_
         [program] = hub_panes(raw)
         [abandoned] = temp.iterdir()
         process.kill()
-        await eventually(lambda: only_theirs(raw), limit_s=2)
-        await eventually(lambda: asyncio.sleep(0, not is_running(program)), limit_s=2)
+        await eventually(lambda: only_theirs(raw))
+        await eventually(lambda: asyncio.sleep(0, not is_running(program)))
     async with Tmux(socket, binary=binary) as tmux:
         await tmux.sessions.list()
         assert not abandoned.exists()
@@ -105,10 +105,10 @@ async def test_a_process_killed_before_tmux_let_it_in_leaves_no_hub(
             process.kill()
     finally:
         os.kill(server, signal.SIGCONT)
-    await eventually(lambda: only_theirs(raw), limit_s=2)
+    await eventually(lambda: only_theirs(raw))
     assert isinstance(client, int)
     if sys.platform == "linux":
-        assert not is_running(client)
+        await eventually(lambda: asyncio.sleep(0, not is_running(client)))
     else:
         os.kill(client, signal.SIGKILL)  # tmux would keep it, and not end itself
 
@@ -129,7 +129,7 @@ async def test_a_process_killed_amid_answers_leaves_no_client_and_tmux_goes_on(
     async def is_tidy() -> bool:
         return not any(map(is_running, clients)) and await only_theirs(raw)
 
-    await eventually(is_tidy, limit_s=2)
+    await eventually(is_tidy)
     raw("new-session", "-d", "-s", "later", "cat")
     assert int(raw("display-message", "-p", "#{pid}")) == server
 
@@ -137,8 +137,9 @@ async def test_a_process_killed_amid_answers_leaves_no_client_and_tmux_goes_on(
 async def its_client(pid: int) -> int | None:
     """The tmux that a process has started, once it waits for the server."""
     for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        if Path(f"/proc/{child}/comm").read_text().startswith("tmux"):
-            return child
+        with suppress(OSError):  # another program of it, which has ended meanwhile
+            if Path(f"/proc/{child}/comm").read_text().startswith("tmux"):
+                return child
     return None
 
 
@@ -195,8 +196,8 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def children() -> str:
-    return Path("/proc/thread-self/children").read_text()
+def children() -> set[str]:
+    return set(Path("/proc/thread-self/children").read_text().split())
 
 
 def memory_kib(pid: int) -> int:
@@ -226,7 +227,8 @@ async def test_a_hundred_lives_leave_nothing(
         await live(socket, binary, busy=turn % 5 == 0)
     await eventually(lambda: only_theirs(raw))
     await eventually(lambda: asyncio.sleep(0, threading.active_count() <= before[1]))
-    assert (descriptors(), children()) == (before[0], before[2])
+    assert descriptors() <= before[0]
+    assert children() <= before[2]
     assert list(temp.iterdir()) == []
     assert is_running(server)
     assert memory_kib(server) < memory + 4096
@@ -265,7 +267,7 @@ async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux) -> None:
         paste = asyncio.create_task(tmux.input.paste(pane.id, "x" * 50_000))
         await asyncio.sleep(number / 10_000)
         paste.cancel()
-        with within(0.5):
+        with within(5):
             await asyncio.wait([paste])
     await eventually(lambda: _no_buffer(tmux))
 

@@ -7,8 +7,8 @@ import os
 import random
 import signal
 import socket as sockets
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,14 +22,17 @@ Raw = Callable[..., str]
 Harm = Callable[[Raw, int], object]
 
 DEADLINE_S = 0.5
-GRACE_S = 0.5
+SOON_S = 5  # also on a busy machine, and well before the ten seconds that the engine would wait
 
 
-@pytest.fixture
-async def hasty(socket: str, binary: str) -> AsyncIterator[Tmux]:
-    """An engine that waits for nothing longer than half a second."""
-    async with Tmux(socket, binary=binary, config="/dev/null", timeout_s=DEADLINE_S) as engine:
-        yield engine
+@contextmanager
+def hasty(tmux: Tmux) -> Iterator[None]:
+    """Meanwhile the engine waits for nothing longer than half a second."""
+    before, tmux.connection.timeout_s = tmux.connection.timeout_s, DEADLINE_S
+    try:
+        yield
+    finally:
+        tmux.connection.timeout_s = before
 
 
 @pytest.fixture
@@ -70,7 +73,8 @@ def sigkill_server(raw: Raw, pid: int) -> None:
 
 def sigkill_our_client(raw: Raw, pid: int) -> None:
     for client in our_clients(raw):
-        os.kill(client, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one that tmux has not missed yet
+            os.kill(client, signal.SIGKILL)
 
 
 def kill_hub(raw: Raw, pid: int) -> None:
@@ -98,10 +102,11 @@ async def test_a_pending_call_learns_that_tmux_died_and_a_new_session_starts_ano
     tmux: Tmux, server: int
 ) -> None:
     call = await endless(tmux)
-    with within(1):
+    with within(SOON_S):
         os.kill(server, signal.SIGKILL)
         with pytest.raises(ConnectionLost, match="look before you repeat it"):
             await call
+    await eventually(lambda: asyncio.sleep(0, not is_running(server)))
     with pytest.raises(NoServer, match="Create a session"):
         await tmux.sessions.list()
     assert (await tmux.sessions.create("again")).created
@@ -113,7 +118,7 @@ async def test_a_server_that_died_unnoticed_is_not_there_for_the_next_call(
 ) -> None:
     await tmux.sessions.list()
     harm(raw, server)
-    with within(1), pytest.raises(NoServer):
+    with within(SOON_S), pytest.raises(NoServer):
         await tmux.sessions.list()
     assert (await tmux.sessions.create("again")).created
     assert [row.name for row in await tmux.sessions.list()] == ["again"]
@@ -126,7 +131,7 @@ async def test_a_lost_connection_is_made_again_by_the_next_call(
     for _ in range(3):
         await tmux.sessions.list()
         harm(raw, server)
-        with within(1):
+        with within(SOON_S):
             assert [row.name for row in await tmux.sessions.list()] == ["mine"]
 
 
@@ -136,7 +141,7 @@ async def test_a_pending_call_is_lost_with_its_connection_and_not_repeated(
 ) -> None:
     call = await endless(tmux)
     harm(raw, server)
-    with within(1), pytest.raises(ConnectionLost):
+    with within(SOON_S), pytest.raises(ConnectionLost):
         await call
     assert [row.name for row in await tmux.sessions.list()] == ["mine"]
 
@@ -144,12 +149,14 @@ async def test_a_pending_call_is_lost_with_its_connection_and_not_repeated(
 async def connected(tmux: Tmux, raw: Raw) -> int:
     """The pid of our client, once tmux and we have both seen the last one go."""
 
-    async def ours() -> list[int]:
+    async def only_one() -> int | None:
         await tmux.sessions.list()
-        return [pid for pid in our_clients(raw) if is_running(pid)]
+        running = [pid for pid in our_clients(raw) if is_running(pid)]
+        return running[0] if len(running) == 1 else None
 
-    await eventually(ours)
-    return (await ours())[0]
+    client = await eventually(only_one)
+    assert isinstance(client, int)
+    return client
 
 
 async def outcome(tmux: Tmux, token: str) -> bool:
@@ -164,7 +171,7 @@ async def test_nothing_happens_twice_when_the_connection_breaks_at_any_moment(
     tmux: Tmux, raw: Raw, server: int
 ) -> None:
     chance = random.Random(7)
-    done: dict[str, bool] = {}
+    done = {"<first>": await outcome(tmux, "<first>")}  # of the others tmux may see none
     for turn in range(12):
         client = await connected(tmux, raw)
         tokens = [f"<{turn}.{call}>" for call in range(40)]
@@ -196,25 +203,25 @@ async def test_a_window_is_never_made_twice(tmux: Tmux, raw: Raw, server: int) -
 
 
 async def test_a_stopped_tmux_is_said_not_to_answer_and_is_used_again_when_it_goes_on(
-    hasty: Tmux, raw: Raw, server: int
+    tmux: Tmux, raw: Raw, server: int
 ) -> None:
-    await hasty.sessions.list()
-    with stopped(server):
+    await tmux.sessions.list()
+    with stopped(server), hasty(tmux):
         for _ in range(2):
-            with within(DEADLINE_S + GRACE_S), pytest.raises(NotAnswering, match="stopped or overloaded"):
-                await hasty.sessions.list()
-    with within(1):
-        assert [row.name for row in await hasty.sessions.list()] == ["mine"]
+            with within(SOON_S), pytest.raises(NotAnswering, match="stopped or overloaded"):
+                await tmux.sessions.list()
+    with within(SOON_S):
+        assert [row.name for row in await tmux.sessions.list()] == ["mine"]
 
 
 async def test_a_tmux_that_was_stopped_before_we_came_is_used_when_it_goes_on(
-    hasty: Tmux, raw: Raw, server: int
+    tmux: Tmux, raw: Raw, server: int
 ) -> None:
-    with stopped(server):
+    with stopped(server), hasty(tmux):
         for _ in range(2):
-            with within(DEADLINE_S + GRACE_S), pytest.raises(NotAnswering):
-                await hasty.sessions.list()
-    assert [row.name for row in await hasty.sessions.list()] == ["mine"]
+            with within(SOON_S), pytest.raises(NotAnswering):
+                await tmux.sessions.list()
+    assert [row.name for row in await tmux.sessions.list()] == ["mine"]
     await eventually(lambda: one_hub(raw))
 
 
@@ -225,7 +232,7 @@ async def one_hub(raw: Raw) -> bool:
 
 async def test_a_call_may_have_a_shorter_deadline_than_the_others(tmux: Tmux, server: int) -> None:
     await tmux.sessions.list()
-    with stopped(server), within(0.1 + GRACE_S), pytest.raises(NotAnswering, match=r"0\.1 s"):
+    with stopped(server), within(SOON_S), pytest.raises(NotAnswering, match=r"0\.1 s"):
         await tmux.connection.run(("display-message", "-p", "x"), timeout_s=0.1)
 
 
@@ -240,9 +247,9 @@ async def test_leaving_a_stopped_tmux_is_quick_and_leaves_no_process(
         [theirs] = await engine.panes.list((await engine.sessions.find("mine")).id)
         async with engine.streams.open(theirs.id):
             with stopped(server):
-                with within(3):
+                with within(SOON_S):
                     await engine.close()
-                assert children() == before
+                assert children() <= before
     await eventually(lambda: no_clients(raw))
 
 
@@ -258,10 +265,10 @@ async def test_leaving_while_the_connection_is_being_made_leaves_no_process(
     with stopped(server):
         call = asyncio.create_task(engine.sessions.list())
         await eventually(lambda: asyncio.sleep(0, children() - before))
-        with within(3):
+        with within(SOON_S):
             await engine.close()
-        assert children() == before
-        await asyncio.wait([call], timeout=1)
+        assert children() <= before
+        await asyncio.wait([call], timeout=SOON_S)
     assert call.done()
 
 
@@ -309,18 +316,16 @@ async def test_callers_who_come_while_the_connection_is_being_made_share_it(
     assert len(our_clients(raw)) == 1
 
 
-async def test_a_socket_that_accepts_and_never_answers_is_said_not_to_answer(
-    hasty: Tmux, socket: str
-) -> None:
+async def test_a_socket_that_accepts_and_never_answers_is_said_not_to_answer(tmux: Tmux, socket: str) -> None:
     before = children()
     with sockets.socket(sockets.AF_UNIX) as listener:
         listener.bind(socket)
         listener.listen()
-        for call in (hasty.sessions.list, hasty.sessions.create):
-            with within(DEADLINE_S + GRACE_S), pytest.raises(NotAnswering):
+        for call in (tmux.sessions.list, tmux.sessions.create):
+            with hasty(tmux), within(SOON_S), pytest.raises(NotAnswering):
                 await call()
-        await hasty.close()
-    assert children() == before
+        await tmux.close()
+    assert children() <= before
     os.unlink(socket)
 
 
@@ -334,7 +339,7 @@ async def test_a_removed_socket_leaves_the_connection_at_work_and_is_named_to_ne
         with pytest.raises(NoServer, match=socket):
             await newcomer.sessions.list()
         os.kill(server, signal.SIGUSR1)  # tmux makes its socket again
-        await eventually(lambda: asyncio.to_thread(os.path.exists, socket))
+        await eventually(lambda: asyncio.sleep(0, raw("list-sessions", check=False)))
         assert [row.name for row in await newcomer.sessions.list()] == ["mine"]
 
 
@@ -361,14 +366,14 @@ async def test_a_new_session_right_after_kill_server_starts_a_server(
 
 
 async def test_a_stopped_server_keeps_nobody_from_its_neighbour(
-    hasty: Tmux, server: int, folder: Path, binary: str
+    tmux: Tmux, server: int, folder: Path, binary: str
 ) -> None:
     neighbour = str(folder / "other")
     try:
-        async with Tmux(neighbour, binary=binary, config="/dev/null", timeout_s=5) as other:
+        async with Tmux(neighbour, binary=binary, config="/dev/null", timeout_s=10) as other:
             with stopped(server):
-                with pytest.raises(NotAnswering):
-                    await hasty.sessions.list()
+                with hasty(tmux), pytest.raises(NotAnswering):
+                    await tmux.sessions.list()
                 await other.sessions.create("free")
                 assert [row.name for row in await other.sessions.list()] == ["free"]
     finally:

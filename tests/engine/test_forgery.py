@@ -11,7 +11,7 @@ import pytest
 
 from muxpilot import Program, Tmux
 from muxpilot.errors import MuxpilotError
-from muxpilot.tmux import ListedPane, Pane
+from muxpilot.tmux import Ensured, ListedPane, Pane
 from tests.conftest import LIMIT_S, eventually
 from tests.engine.helpers import Raw, person, printed, stream_of, until
 
@@ -55,13 +55,15 @@ async def test_no_path_or_name_forges_a_record(
 
 
 async def _settled(tmux: Tmux) -> Sequence[ListedPane]:
-    """Every pane, once its program runs: before that its path is not known."""
+    """Every pane, once its program runs: before that its path is unknown, and its command guessed."""
 
     async def ask() -> Sequence[ListedPane] | None:
+        if not all(row.current_path for row in await tmux.panes.list()):
+            return None
         rows = await tmux.panes.list()
         return rows if all(row.current_command == "sleep" for row in rows) else None
 
-    rows = await eventually(ask, limit_s=5)
+    rows = await eventually(ask)
     assert isinstance(rows, Sequence)
     return rows
 
@@ -159,20 +161,37 @@ async def _a_trap_snaps(tmux: Tmux, witness: Path) -> None:
         await until(mark.exists)
 
 
+SECONDS, NUMBERS = 12, 450  # how far ahead the stamps of answers are guessed
+
+
 async def test_a_pane_that_prints_the_end_of_its_own_capture_fools_nobody(
     tmux: Tmux, raw: Raw, folder: Path
 ) -> None:
     made = await tmux.sessions.create("s", program=Program("sleep 600"))
-    begun, count = await _next_stamp(raw)
-    forged = [
-        f"%{word} {begun + second} {count + number} 1"
-        for second in range(6)
-        for number in range(900)
-        for word in ("end", "error", "begin")
-    ]
-    (folder / "lines").write_text("\n".join([*forged, "%exit", "%output %0 x", "LAST"]) + "\n")
     raw("set-option", "-g", "history-limit", "50000")
-    shown = await tmux.windows.create(made.session_id, program=Program(f"cat {folder}/lines; exec sleep 600"))
+
+    async def are_guessed() -> bool:
+        """Whether the stamps of the captures were among the forged ones: a slow machine outruns them."""
+        begun, count = await _next_stamp(raw)
+        await _captured_whole(tmux, made, folder / "lines", _forged(begun, count))
+        ended, last = await _next_stamp(raw)
+        return ended < begun + SECONDS and count < last < count + NUMBERS
+
+    await eventually(are_guessed)
+
+
+def _forged(begun: int, count: int) -> list[str]:
+    stamps = [
+        f"{begun + second} {count + number} 1" for second in range(SECONDS) for number in range(NUMBERS)
+    ]
+    ends = [f"%{word} {stamp}" for stamp in stamps for word in ("end", "error", "begin")]
+    return [*ends, "%exit", "%output %0 x", "LAST"]
+
+
+async def _captured_whole(tmux: Tmux, made: Ensured, file: Path, lines: list[str]) -> None:
+    """A pane shows these lines; every capture of it has just them, and every other answer is its own."""
+    file.write_text("\n".join(lines) + "\n")
+    shown = await tmux.windows.create(made.session_id, program=Program(f"cat {file}; exec sleep 600"))
     await printed(stream_of(tmux, shown.pane_id), b"LAST")
     async with asyncio.timeout(LIMIT_S):
         for _ in range(3):
@@ -181,12 +200,9 @@ async def test_a_pane_that_prints_the_end_of_its_own_capture_fools_nobody(
                 *(tmux.panes.get(made.pane_id) for _ in range(20)),
                 *(tmux.panes.get(shown.pane_id) for _ in range(20)),
             )
-            assert captured == [*forged, "%exit", "%output %0 x", "LAST"]
+            assert captured == lines
             ids = [row.id for row in others if isinstance(row, Pane)]
             assert ids == [made.pane_id] * 20 + [shown.pane_id] * 20
-    ended, last = await _next_stamp(raw)
-    assert ended < begun + 6, "too slow: the stamps of the captures were not among the forged ones"
-    assert count < last < count + 900
 
 
 async def _next_stamp(raw: Raw) -> tuple[int, int]:

@@ -35,6 +35,7 @@ def config(folder: Path) -> str:
 async def attacked(tmux: Tmux, raw: Raw, binary: str, pane: str) -> AsyncIterator[tuple[bool, bool, bool]]:
     """A person looks on while a program does all that; answers what of it worked."""
     async with person(binary, tmux.socket, "attach", "-t", pane) as someone:
+        await someone.sees(b"[dev]")  # while their screen is still to be drawn, tmux passes nothing on
         await tmux.windows.respawn(PaneId(pane), command=ATTACK, kill=True)
         await someone.sees(b"all sent")
         name = raw("display-message", "-p", "-t", pane, "#{window_name}")

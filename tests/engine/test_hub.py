@@ -14,7 +14,7 @@ from muxpilot import Tmux
 from muxpilot.errors import NoServer, NotFound
 from muxpilot.tmux import lifeline
 from tests.conftest import eventually, server_pid
-from tests.engine.helpers import Raw, person
+from tests.engine.helpers import Raw, person, until
 
 
 async def attached_to(raw: Raw) -> list[str]:
@@ -152,7 +152,9 @@ async def test_the_hub_of_a_killed_client_has_gone_before_the_next_one_comes(
     [client] = raw("list-clients", "-F", "#{client_pid}").splitlines()
     [_, hub] = raw("list-sessions", "-F", "#{session_name}").splitlines()
     program = raw("display-message", "-p", "-t", f"={hub}:", "#{pane_pid}")
-    with Path(f"/proc/{program}/fd/3").open("wb"):  # as long as somebody may write, it goes on
+    lifeline_of_hub = Path(f"/proc/{program}/fd/3")
+    await until(lifeline_of_hub.is_fifo)  # its program may just be starting
+    with lifeline_of_hub.open("wb"):  # as long as somebody may write, it goes on
         os.kill(int(client), signal.SIGKILL)
         calls = [asyncio.create_task(tmux.sessions.list()) for _ in range(3)]
         await asyncio.wait(calls, timeout=0.5)

@@ -13,7 +13,7 @@ import pytest
 from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput, NotFound, PaneDead, Refused
 from muxpilot.tmux import Ensured, PaneId, PaneStream
-from tests.conftest import eventually, within
+from tests.conftest import LIMIT_S, eventually, within
 from tests.engine.helpers import Raw, printed, ran_nothing, reading, stream_of, whole
 
 CALLERS = 50
@@ -215,7 +215,7 @@ async def test_a_megabyte_is_pasted_whole_and_at_once(tmux: Tmux, tmp_path: Path
     reader = await reading(tmux, tmp_path)
     chance = random.Random(1)
     text = "".join(chance.choices("abc;#$'\"\\ \n\té", k=MEGABYTE))
-    with within(1):
+    with within(5):
         assert await tmux.input.paste(reader.pane, text) == len(text.encode())
         got = await reader.got()
     assert got == text.encode()
@@ -248,7 +248,7 @@ async def screen(tmux: Tmux, pane: PaneId) -> str:
 async def at_rest(tmux: Tmux, command: str | None) -> Ensured:
     """A pane that has printed its prompt, or READY, and waits."""
     made = await tmux.sessions.create("side", program=Program(command))
-    await printed(stream_of(tmux, made.pane_id), b"READY" if command else PROMPT)
+    await printed(stream_of(tmux, made.pane_id), b"READY\r\n" if command else PROMPT)
     return made
 
 
@@ -313,7 +313,7 @@ async def test_a_stopped_terminal_is_said_and_blocks_nobody(
     made = await at_rest(tmux, "echo READY; exec cat")
     await tmux.input.press(made.pane_id, "C-s")
     await tmux.input.type(made.pane_id, "x")
-    with within(5), pytest.raises(Refused, match=r"took \d+ of \d+ bytes .*C-q"):
+    with within(10), pytest.raises(Refused, match=r"took \d+ of \d+ bytes .*C-q"):
         await eventually(lambda: stopped(tmux, made.pane_id))
     await tmux.input.press(made.pane_id, "C-q")
     await tmux.input.show(made.pane_id, "on again")
@@ -322,7 +322,7 @@ async def test_a_stopped_terminal_is_said_and_blocks_nobody(
 
 async def stopped(tmux: Tmux, pane: PaneId) -> None:
     """Shows until the terminal takes no more: the C-s may still be on its way."""
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(LIMIT_S):
         await tmux.input.show(pane, "lost?" * 1000)
 
 
@@ -340,7 +340,7 @@ async def test_a_terminal_in_full_flood_is_still_shown_text(tmux: Tmux) -> None:
     made = await tmux.sessions.create("flood", program=Program("yes flood"))
     stream = stream_of(tmux, made.pane_id)
     await printed(stream, b"flood")
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
         tasks.create_task(passed(stream, b"raft"))
         await tmux.input.show(made.pane_id, "raft")
     await tmux.input.press(made.pane_id, "C-c")

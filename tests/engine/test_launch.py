@@ -15,7 +15,7 @@ import pytest
 from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput
 from muxpilot.tmux import Birth, Data, PaneId, SessionId
-from tests.conftest import eventually, is_running
+from tests.conftest import LIMIT_S, eventually, is_running
 from tests.engine.helpers import Raw, printed, stream_of, until, whole
 
 SLEEP = Program("sleep 60")
@@ -56,7 +56,7 @@ async def test_the_first_byte_is_never_lost(tmux: Tmux) -> None:
     session = await home(tmux)
     for _ in range(20):
         made = await tmux.windows.create(session, program=Program("printf FIRST; exec sleep 60"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             async for event in stream_of(tmux, made.pane_id).follow(0):
                 assert isinstance(event, Data)
                 assert b"FIRST".startswith(event.data)
@@ -208,6 +208,7 @@ async def test_panes_live_on_without_us_and_nothing_of_ours_stays(socket: str, b
     await until(lambda: "cat" not in children(server))
     assert not scratch.exists()
     raw("send-keys", "-t", made.pane_id, "still here", "Enter")
+    await until(lambda: raw("capture-pane", "-p", "-t", shell.pane_id))  # its prompt
     raw("send-keys", "-t", shell.pane_id, "echo to''o", "Enter")
     await until(lambda: raw("capture-pane", "-p", "-t", made.pane_id).count("still here") == 2)
     await until(lambda: "\ntoo" in raw("capture-pane", "-p", "-t", shell.pane_id))
@@ -229,16 +230,20 @@ async def test_a_person_can_respawn_a_pane_after_us(
     file = tmp_path / "runs"
     async with engine(socket, binary) as tmux:
         made = await born(tmux, command and command.replace("FILE", str(file)))
-        await until(file.exists if command else lambda: stream_of(tmux, made.pane_id).end)
+        await until(lambda: has_run(file) if command else stream_of(tmux, made.pane_id).end)
     raw("respawn-pane", "-k", "-t", made.pane_id)
     if command is None:
         raw("send-keys", "-t", made.pane_id, f"echo run >{file}; echo run >>{file}", "Enter")
-    await until(lambda: file.exists() and file.read_text() == "run\nrun\n")
+    await until(lambda: has_run(file, times=2))
+
+
+def has_run(file: Path, *, times: int = 1) -> bool:
+    return file.exists() and file.read_text() == "run\n" * times
 
 
 async def test_a_person_can_respawn_a_pane_beside_us(tmux: Tmux, raw: Raw) -> None:
     made = await born(tmux, "echo READY; exec sleep 60")
-    await printed(stream_of(tmux, made.pane_id), b"READY")
+    await printed(stream_of(tmux, made.pane_id), b"READY\r\n")
     raw("respawn-pane", "-k", "-t", made.pane_id)
     await printed(stream_of(tmux, made.pane_id), b"READY\r\nREADY\r\n")
 

@@ -262,5 +262,5 @@ async def test_a_pane_that_stays_shows_its_last_line_and_no_more(tmux: Tmux) -> 
 async def test_a_shell_that_exits_in_a_pane_that_stays_ends_its_stream_soon(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev", program=Program(remain_on_exit=True))
     await tmux.input.type(home.pane_id, "exit 4", enter=True)
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(10):
         assert (await whole(stream_of(tmux, home.pane_id)))[1].status == 4

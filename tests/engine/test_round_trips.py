@@ -251,7 +251,7 @@ def test_a_person_sees_exactly_the_message(live: Live, raw: Raw, socket: str, bi
         someone.seen.clear()
         assert await tmux.clients.show(f"<{message}>", duration_s=0.001) == 1
         # drawn as one run of text: a style in it would be an escape sequence
-        await until(lambda: f"<{message}>".encode() in bytes(someone.seen), limit_s=5)
+        await until(lambda: f"<{message}>".encode() in bytes(someone.seen))
 
     typed = st.text(st.sampled_from("#[]{}()%HMa;:,-~$'\"\\ é"), max_size=20)
     live.for_every(check, st.one_of(st.sampled_from(HOSTILE[:-1]), typed), examples=40)

@@ -11,7 +11,7 @@ import pytest
 from muxpilot import Program, Tmux
 from muxpilot.errors import BadInput, NoServer, NotFound
 from muxpilot.tmux import SessionId
-from tests.engine.helpers import SIZE, person, until
+from tests.engine.helpers import SIZE, person, printed, stream_of, until
 
 Raw = Callable[..., str]
 
@@ -49,14 +49,10 @@ async def test_a_new_session_has_the_size_folder_environment_and_names_that_were
 ) -> None:
     program = Program('printf %s "$FRUIT"; sleep 60', cwd=str(tmp_path), env={"FRUIT": "a=b;#c"})
     made = await tmux.sessions.create("dev", window_name="w;", width=77, height=33, program=program)
-    [pane] = await tmux.panes.list(made.session_id)
+    assert await printed(stream_of(tmux, made.pane_id), b"#c") == b"a=b;#c"
+    [pane] = await tmux.panes.list(made.session_id)  # only now: a folder is known once its program runs
     [window] = await tmux.windows.list(made.session_id)
     assert (pane.width, pane.height, pane.current_path, window.name) == (77, 33, str(tmp_path), "w;")
-    stream = tmux.streams.of(made.pane_id)
-    assert stream is not None
-    async for event in stream.follow(0):
-        assert getattr(event, "data", None) == b"a=b;#c"
-        break
 
 
 async def test_somebody_at_another_session_gives_a_new_one_no_other_size(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from muxpilot import Program, Tmux
 from muxpilot.errors import NotFound
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.protocol import Event
+from tests.conftest import eventually
 from tests.engine.helpers import Raw
 
 SLEEP = Program("exec sleep 60")
@@ -55,8 +57,12 @@ async def test_a_path_that_guesses_the_end_of_an_answer_ends_none(
         raw("respawn-pane", "-k", "-c", str(folder), "-t", made.pane_id, "exec sleep 60")
         for _ in range(60):
             assert [row.id for row in await tmux.panes.list()] == [made.pane_id]
-        [row] = await tmux.panes.list()
-        assert row.current_path == str(folder)
+        await eventually(partial(is_in, tmux, folder))
+
+
+async def is_in(tmux: Tmux, folder: Path) -> bool:
+    [row] = await tmux.panes.list()
+    return row.current_path == str(folder)
 
 
 async def test_many_answers_of_all_kinds_belong_to_their_questions(tmux: Tmux) -> None:

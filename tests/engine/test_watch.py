@@ -22,7 +22,7 @@ from muxpilot.watch.registry import Plan, Watches
 from muxpilot.watch.starting import running
 from muxpilot.watch.triggers import parse, readiness
 from tests.conftest import LIMIT_S
-from tests.engine.helpers import Raw, until
+from tests.engine.helpers import Raw, printed, stream_of, until
 
 
 @pytest.fixture
@@ -111,7 +111,8 @@ async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
     cases = [("cd /", "exit", 0), ("false", "exit", 1), ("echo E''ND", "pattern:END", None)]
     for typed, event, code in [("", "idle:0.5", None), *cases]:
         ends = await ends_in(tmux, made.pane_id, shells)
-        asked = plan(tmux, made.pane_id, "exit,pattern:END,idle:0.5")
+        # Idle only where nothing else can come: a shell may think for longer than that.
+        asked = plan(tmux, made.pane_id, "exit,pattern:END" if typed else "exit,pattern:END,idle:0.5")
         watches = Watches()
         watch = await watches.start(replace(asked, ends=ends, told=tell))
         await tmux.input.type(made.pane_id, typed, enter=True)
@@ -269,6 +270,7 @@ async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
 
 async def test_a_folder_of_the_pane_is_where_a_file_is_looked_for(tmux: Tmux, tmp_path: Path) -> None:
     (tmp_path / "here").touch()
-    made = await tmux.sessions.create("file", program=Program("exec sleep 60", cwd=str(tmp_path)))
+    made = await tmux.sessions.create("file", program=Program("echo in; exec sleep 60", cwd=str(tmp_path)))
+    await printed(stream_of(tmux, made.pane_id), b"in")  # its folder is known once its program runs
     result = await Watches().run(plan(tmux, made.pane_id, "file:here"))
     assert result.detail == f"The file is there: {tmp_path}/here"

@@ -86,6 +86,8 @@ async def test_a_new_window_answers_what_a_next_call_needs(tmux: Tmux) -> None:
 async def test_a_window_without_a_name_is_named_by_its_program(tmux: Tmux, raw: Raw) -> None:
     home = await tmux.sessions.create("dev")
     raw("set-option", "-g", "remain-on-exit", "on")
+    # tmux looks again half a second later, and may find the shell before its program.
+    raw("set-option", "-g", "automatic-rename-format", "#{window_name}")
     for command, name in {
         "sleep 60": "sleep",
         "exec /bin/sleep 60": "sleep",
