@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tests.conftest import eventually
+from tests.conftest import eventually, within
 from tests.server.conftest import Shell
 from tests.server.rig import Made, Rig
 
@@ -121,7 +120,7 @@ async def test_text_arrives_as_it_is(rig: Rig, pane: Shell, tool: str, number: s
         await rig.call(tool, paneId=made.pane, enter=True, **{argument: text})
 
     async def arrived() -> bool:
-        return file.read_text().splitlines() == texts
+        return file.exists() and file.read_text().splitlines() == texts
 
     await eventually(arrived)
 
@@ -169,7 +168,13 @@ async def test_t15_what_the_terminal_answers_is_not_joined_to_a_command(rig: Rig
     await rig.call("execute-command", **ask)
     await rig.shows(made.pane, "1;2c")
     answer = await rig.call("execute-command", paneId=made.pane, command="echo clean", timeoutSeconds=1)
-    assert (answer["status"], "typed at the prompt" in answer["reason"]) == ("queued", True)
+
+    async def is_held_back() -> bool:
+        now = await rig.call("get-command-result", commandId=answer["commandId"])
+        assert now["status"] == "queued"
+        return "typed at the prompt" in (now["reason"] or "")
+
+    await eventually(is_held_back)
     await rig.call("send-keys", paneId=made.pane, keys="C-u", literal=False)
     answer = await rig.call("get-command-result", commandId=answer["commandId"], waitMs=15_000)
     assert (answer["status"], answer["output"]) == ("completed", "clean\n")
@@ -196,11 +201,10 @@ async def test_t21_a_pattern_cannot_make_anybody_wait(rig: Rig, pane: Shell, pat
     made = await pane("printf '%050000d\\n' 0 | tr 0 a; exec sleep 600")
     await rig.call("watch-pane", paneId=made.pane, triggers=[f"pattern:{pattern}"], timeout=0)
     rig.raw("set-buffer", "-b", "evil", "a" * 10_000 + "!")
-    began = time.monotonic()
-    for tool, arguments in (
-        ("search-buffer", {"query": pattern, "mode": "regex", "buffer": "evil"}),
-        ("search-panes", {"query": pattern, "mode": "regex", "paneIds": [made.pane]}),
-        ("read-pane", {"paneId": made.pane, "grep": pattern}),
-    ):
-        await rig.ask(tool, arguments)
-    assert time.monotonic() - began < 5
+    with within(10):
+        for tool, arguments in (
+            ("search-buffer", {"query": pattern, "mode": "regex", "buffer": "evil"}),
+            ("search-panes", {"query": pattern, "mode": "regex", "paneIds": [made.pane]}),
+            ("read-pane", {"paneId": made.pane, "grep": pattern}),
+        ):
+            await rig.ask(tool, arguments)

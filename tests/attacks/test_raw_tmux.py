@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot.tmux import version
-from tests.conftest import eventually
+from tests.conftest import LIMIT_S, eventually
 
 Raw = Callable[..., str]
 
@@ -71,7 +71,7 @@ async def control(raw: Raw, socket: str) -> AsyncIterator[Callable[[str], None]]
 
     yield send
     stdin.close()
-    await asyncio.to_thread(client.wait, 10)
+    await asyncio.to_thread(client.wait, LIMIT_S)
 
 
 @pytest.mark.parametrize("command", RUNS)

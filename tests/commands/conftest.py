@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +17,7 @@ import pytest_asyncio
 
 from muxpilot.app import App, build
 from muxpilot.config import Settings
-from muxpilot.tmux import PaneId
+from muxpilot.tmux import PaneId, PaneStream
 from muxpilot.toolkit.spec import Scope
 from tests.conftest import LIMIT_S, end_server, eventually
 
@@ -32,6 +33,22 @@ NESTED = {
     "mksh": "mksh",
     "ash": "busybox sh",
 }
+# Of what a line editor draws, all but the characters themselves.
+_UNDRAWN = re.compile(rb"\x1b\[[0-9;?]*[@-~]|[^ -~]")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A command, in the words of any shell, that ends when it is let through and not before."""
+
+    file: Path
+
+    @property
+    def command(self) -> str:
+        return f"sh -c 'until [ -e {self.file} ]; do sleep 0.02; done'"
+
+    def open(self) -> None:
+        self.file.touch()
 
 
 @dataclass
@@ -62,14 +79,42 @@ class Desk:
         return await self.call("get-command-result", commandId=answer["commandId"], waitMs=wait_ms)
 
     async def begun(self, pane: str, command: str) -> dict[str, Any]:
-        """A command that takes longer than this, when it runs."""
+        """A command of a program that stays, when that has the terminal."""
         answer = await self.run(pane, command, timeoutSeconds=0.05)
 
         async def runs() -> bool:
             return bool((await self.result(answer, wait_ms=0))["status"] == "running")
 
-        await eventually(runs)
+        await eventually(runs)  # before, an sh may be in front that is about to become the pane's shell
+        await self.in_front(pane, command.split()[0])
         return answer
+
+    async def in_front(self, pane: str, program: str) -> None:
+        async def has_the_terminal() -> bool:
+            return self.raw("display-message", "-p", "-t", pane, "#{pane_current_command}") == program
+
+        await eventually(has_the_terminal)
+
+    async def at_prompt(self, pane: str) -> None:
+        """A command has ended as soon as its shell says so: the prompt comes after."""
+
+        async def is_at_prompt() -> bool:
+            return bool((await self.call("pane-state", paneId=pane))["waitingFor"] == "shell")
+
+        await eventually(is_at_prompt)
+
+    async def queued(self, answer: dict[str, Any], reason: str) -> None:
+        """Wait until a command is held back for this reason."""
+
+        async def is_held_back() -> bool:
+            now = await self.result(answer, wait_ms=0)
+            assert now["status"] == "queued", now
+            return reason in (now["reason"] or "")
+
+        await eventually(is_held_back)
+
+    def gate(self) -> Gate:
+        return Gate(self.folder / f"gate-{self.name()}")
 
     def raw(self, *args: str) -> str:
         """What a person would type."""
@@ -125,19 +170,35 @@ class Desk:
 
     async def heard(self, pane: str, wanted: bytes) -> None:
         """Wait until the stream of a pane that commands have run in has this near its end."""
-        stream = self.app.servers.default.streams.of(PaneId(pane))
-        assert stream is not None
+        stream = self._stream(pane)
 
         async def look() -> bool:
             return wanted in stream.read(stream.end - 400, stream.end)
 
         await eventually(look)
 
+    async def half_typed(self, pane: str, text: str) -> None:
+        """A person's hands at the prompt, when the end of what they typed has come."""
+        await self.at_prompt(pane)
+        stream = self._stream(pane)
+        begin = stream.end
+        self.type(pane, text)
+
+        async def look() -> bool:
+            drawn = _UNDRAWN.sub(b"", stream.read(begin, stream.end))
+            return text[-2:].encode() in drawn
+
+        await eventually(look)
+
+    def _stream(self, pane: str) -> PaneStream:
+        stream = self.app.servers.default.streams.of(PaneId(pane))
+        assert stream is not None
+        return stream
+
     def type(self, pane: str, text: str, *keys: str) -> None:
         """A person's hands."""
-        self.raw("send-keys", "-t", pane, "-l", "--", text)
-        if keys:
-            self.raw("send-keys", "-t", pane, *keys)
+        pressed = (";", "send-keys", "-t", pane, *keys) if keys else ()
+        self.raw("send-keys", "-t", pane, "-l", "--", text, *pressed)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.commands.conftest import Desk
+from tests.conftest import LIMIT_S, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,8 +63,18 @@ async def test_no_character_is_cut_in_two(desk: Desk, limit: int) -> None:
 
 async def test_a_command_that_still_runs_shows_what_it_has_said(desk: Desk) -> None:
     pane = await desk.ours()
-    answer = await desk.run(pane, "echo early; sleep 0.6; echo late", timeoutSeconds=0.3)
-    assert (answer["status"], answer["output"], answer["outputBytes"]) == ("running", "early\n", 6)
+    gate = desk.gate()
+    answer = await desk.run(pane, f"echo early; {gate.command}; echo late", timeoutSeconds=0.1)
+
+    async def said() -> dict[str, object]:
+        now = await desk.result(answer, wait_ms=1)
+        return now if now["output"] else {}
+
+    now = await eventually(said)
+    assert isinstance(now, dict)
+    assert (now["status"], now["timedOut"]) == ("running", True)
+    assert (now["output"], now["outputBytes"]) == ("early\n", 6)
+    gate.open()
     assert (await desk.result(answer))["output"] == "early\nlate\n"
 
 
@@ -73,7 +84,7 @@ async def test_a_subscriber_is_told_of_output_and_of_the_end(desk: Desk) -> None
     told = asyncio.Queue[None]()
     stop = await desk.app.resources.follow(answer["resourceUri"], lambda: told.put(None))
     desk.type(pane, "", "Enter")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while (await _resource(desk, answer))["status"] == "running":
             await told.get()
     assert (await _resource(desk, answer))["output"] == "one\n\ntwo\n"
@@ -93,7 +104,7 @@ async def test_what_scrolls_away_under_a_small_history_is_not_lost(desk: Desk) -
 async def test_commands_are_listed_with_how_they_are(desk: Desk) -> None:
     pane = await desk.ours()
     done = await desk.run(pane, "false")
-    running = await desk.run(pane, "sleep 30", timeoutSeconds=0.2)
+    running = await desk.begun(pane, "sleep 30")
     rows = (await desk.call("list-commands", paneId=pane))["commands"]
     assert [(row["commandId"], row["status"], row["exitCode"]) for row in rows] == [
         (done["commandId"], "failed", 1),

@@ -17,7 +17,7 @@ async def test_a_command_that_sets_the_prompt_has_its_own_output_and_status(desk
     answer = await desk.run(pane, "PS1='new> '; echo out; false")
     assert (answer["status"], answer["exitCode"], answer["output"]) == ("failed", 1, "out\n")
     assert (await desk.run(pane, "echo $?"))["output"] == "1\n"
-    assert "new> echo $?\n1\nnew>" in desk.screen(pane)
+    await desk.shows(pane, "new> echo $?\n1\nnew>")
 
 
 @pytest.mark.parametrize("shell", _PROMPTED)
@@ -35,4 +35,4 @@ async def test_a_person_may_set_the_prompt_between_two_commands(desk: Desk, shel
     await desk.shows(pane, "\ntheirs>")
     await desk.heard(pane, b"theirs> \x1b" if shell in ("bash", "zsh") else b"\ntheirs> ")
     assert (await desk.run(pane, "echo ours"))["output"] == "ours\n"
-    assert "theirs> echo ours\nours\ntheirs>" in desk.screen(pane)
+    await desk.shows(pane, "theirs> echo ours\nours\ntheirs>")

@@ -41,7 +41,8 @@ async def test_two_muxpilots_take_turns_at_a_pane(desk: Desk, other: Desk, shell
 
 async def test_a_command_waits_for_that_of_another_muxpilot(desk: Desk, other: Desk) -> None:
     pane = await desk.ours()
-    first = await desk.begun(pane, "read line; echo $line")
+    first = await desk.run(pane, "read line; echo $line")
+    assert first["waitingForInput"]
     second = await other.run(pane, "echo second", timeoutSeconds=0.5)
     assert (second["status"], second["reason"]) == ("queued", "Another muxpilot runs a command in the pane.")
     desk.type(pane, "first", "Enter")
@@ -65,7 +66,7 @@ async def test_what_a_killed_muxpilot_left_is_put_right_by_the_next(desk: Desk) 
     argv = [sys.executable, "-m", "muxpilot", "--socket", desk.socket, "call", "execute-command", asked]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
         await eventually(lambda: _option(desk, pane, "on"))
-        await desk.shows(pane, "sleep 60")
+        await desk.in_front(pane, "sleep")
         killed.kill()
     desk.raw("send-keys", "-t", pane, "C-c")
     assert (await desk.run(pane, "echo next"))["output"] == "next\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.shells import registry
 from tests.commands.conftest import NESTED, SHELLS, Desk
 from tests.conftest import LIMIT_S, eventually
 
@@ -50,8 +51,12 @@ async def test_a_command_that_only_takes_long_is_waited_for(desk: Desk, command:
 
 async def test_a_timeout_interrupts_nothing(desk: Desk) -> None:
     pane = await desk.ours()
-    answer = await desk.run(pane, "sleep 0.5; echo late", timeoutSeconds=0.1)
+    gate = desk.gate()
+    asked = await desk.begun(pane, f"{gate.command}; echo late")
+    assert (asked["timedOut"], asked["exitCode"]) == (True, None)
+    answer = await desk.result(asked, wait_ms=100)
     assert (answer["status"], answer["timedOut"], answer["exitCode"]) == ("running", True, None)
+    gate.open()
     ended = await desk.result(answer)
     assert (ended["status"], ended["output"], ended["timedOut"]) == ("completed", "late\n", False)
     assert ended["resourceUri"] == f"tmux://command/{answer['commandId']}/result"
@@ -63,9 +68,15 @@ async def test_commands_for_one_pane_run_in_the_order_of_asking(desk: Desk) -> N
     assert [answer["output"] for answer in answers] == [f"{n}\n" for n in range(10)]
 
 
-async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Desk) -> None:
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that is cancelled has all the time that it needs to end."""
+    monkeypatch.setattr(registry, "_INTERRUPTED_S", LIMIT_S)
+
+
+async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Desk, unhurried: None) -> None:
     pane = await desk.ours()
-    running = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
+    running = await desk.begun(pane, "sleep 60")
     queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
     assert queued["status"] == "queued"
     cancelled = await desk.call("cancel-command", commandId=queued["commandId"])
@@ -78,7 +89,7 @@ async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Des
 
 async def test_a_pane_that_is_killed_loses_its_commands_and_says_so(desk: Desk) -> None:
     pane = await desk.ours()
-    running = await desk.run(pane, "sleep 60", timeoutSeconds=0.2)
+    running = await desk.begun(pane, "sleep 60")
     queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
     desk.raw("kill-pane", "-t", pane)
     for answer in (running, queued):
@@ -193,7 +204,9 @@ async def test_many_panes_run_side_by_side(desk: Desk) -> None:
         await asyncio.gather(*(work(1000 * n, pane) for n, pane in enumerate(panes)))
 
 
-async def test_a_command_that_is_cancelled_before_it_began_never_runs(desk: Desk, tmp_path: Path) -> None:
+async def test_a_command_that_is_cancelled_before_it_began_never_runs(
+    desk: Desk, tmp_path: Path, unhurried: None
+) -> None:
     pane = await desk.ours()
     await desk.run(pane, "true")
     for number in range(10):
@@ -244,7 +257,7 @@ async def test_what_waits_still_waits_when_asked_again(desk: Desk) -> None:
     pane = await desk.ours()
     answer = await desk.run(pane, 'read -p "Name? " x')
     for _ in range(3):
-        again = await desk.result(answer, wait_ms=400)
+        again = await desk.result(answer)
         assert (again["waitingForInput"], again["timedOut"]) == (True, False)
 
 
@@ -264,14 +277,9 @@ async def test_a_status_that_nobody_told_is_not_made_up(desk: Desk) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_pane_is_at_its_prompt_when_its_command_has_ended(desk: Desk, shell: str) -> None:
     pane = await desk.ours(shell)
-
-    async def is_at_its_prompt() -> bool:
-        return bool((await desk.call("pane-state", paneId=pane))["waitingFor"] == "shell")
-
     for _ in range(5):
         await desk.run(pane, "true")
-        # With a new HOME fish works on for a while, beside its prompt.
-        assert await (eventually(is_at_its_prompt) if shell == "fish" else is_at_its_prompt())
+        await desk.at_prompt(pane)
 
 
 async def test_a_command_that_no_pane_can_take_is_an_error_of_the_whole_call(desk: Desk) -> None:

@@ -102,15 +102,15 @@ class Bench:
             return (await self.app.dispatch.call("list-sessions", {})).error is None
 
         try:
-            await eventually(answers, limit_s=patient(5))
+            await eventually(answers, limit_s=patient(LIMIT_S))
         except AssertionError:
             return f"{what}; and then list-sessions: {await self.app.dispatch.call('list-sessions', {})}"
         try:
-            await eventually(self._lists_what_there_is, limit_s=patient(5))
+            await eventually(self._lists_what_there_is, limit_s=patient(LIMIT_S))
         except AssertionError:
             return f"{what}; and then the list of sessions is wrong"
         try:
-            await eventually(self._has_no_strays, limit_s=patient(5))
+            await eventually(self._has_no_strays, limit_s=patient(LIMIT_S))
         except AssertionError:
             return f"{what}; buffers left: {self._strays()}"
         return None

@@ -19,6 +19,7 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import BadInput, Refused
+from tests.conftest import LIMIT_S
 from tests.server.wire import Place, Wire, private_place, serving
 from tests.tmux_trees import second_tmux
 
@@ -157,7 +158,7 @@ async def test_a_tmux_that_speaks_another_protocol_is_told_with_both_versions(fo
         writer.close()
 
     socket = str(folder / "s")
-    async with await asyncio.start_unix_server(other, socket), Tmux(socket, timeout_s=5) as tmux:
+    async with await asyncio.start_unix_server(other, socket), Tmux(socket, timeout_s=LIMIT_S) as tmux:
         with pytest.raises(Refused, match=r"client \d+, server 7.*Restart tmux"):
             await tmux.sessions.list()
 

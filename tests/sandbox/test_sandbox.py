@@ -173,10 +173,11 @@ def test_root_is_told_that_a_workspace_must_be_its_own(possible: None, outside: 
 
 async def test_no_process_is_left_when_it_is_killed(possible: None, outside: Path) -> None:
     async with boxed(outside) as wire:
-        await run(wire, "setsid sh -c 'trap \"\" HUP TERM; exec sleep 86413' & sleep 0")
+        seconds = 10**6 + os.getpid()  # what another's test sleeps is not ours
+        await run(wire, f"setsid sh -c 'trap \"\" HUP TERM; exec sleep {seconds}' & sleep 0")
 
         async def is_there() -> bool:
-            return any(b"sleep\x0086413" in command for command in _commands())
+            return any(f"sleep\0{seconds}".encode() in command for command in _commands())
 
         async def is_quiet() -> bool:
             return not await is_there()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import eventually
+from tests.conftest import LIMIT_S, eventually
 from tests.scopes.conftest import Speaker, speaking
 from tests.server.wire import TMUX, Place, environment
 
@@ -81,12 +81,11 @@ async def test_lists_are_lines_of_cells_with_tabs_between(place: Place) -> None:
         windows = "work\t0\t@0\tbash\t1\t2 panes\t%0\nwork\t1\t@1\tvim\t0\t1 panes\t%2"
         assert await classic.says("tmux_list_windows") == windows
         assert await classic.says("tmux_list_windows", session="work") == windows
-        await classic.until("python", "tmux_list_panes", target="work:0")
         first = "work\t0\t%0\t0\t80x12\t1\tbash\nwork\t0\t%1\t1\t80x11\t0\tpython"
-        assert await classic.says("tmux_list_panes", target="work:0") == first
+        assert await classic.until(first, "tmux_list_panes", target="work:0") == first
         assert await classic.says("tmux_list_panes", target="@0") == first
         everything = f"{first}\nwork\t1\t%2\t0\t80x24\t1\tvim"
-        assert await classic.says("tmux_list_panes", target="work") == everything
+        assert await classic.until(everything, "tmux_list_panes", target="work") == everything
         assert await classic.says("tmux_list_panes") == everything
         assert await classic.says("tmux_list_sessions") == "work\t$0\t2 windows\t0"
         place.tmux("rename-window", "-t", "work:1", "a\tb")
@@ -100,7 +99,8 @@ async def test_a_window_of_two_sessions_is_listed_in_the_one_that_was_asked_for(
     place.tmux("new-session", "-d", "-s", "pair", "-t", "work")
     cells = "\t0\t%0\t0\t80x24\t1\tcat"
     async with speaking(place, "classic") as classic:
-        assert await classic.until("cat", "tmux_list_panes") == f"pair{cells}\nwork{cells}"
+        both = f"pair{cells}\nwork{cells}"
+        assert await classic.until(both, "tmux_list_panes") == both
         for session in ("pair", "work"):
             for target in (session, f"{session}:0", f"{session}:0.0"):
                 assert await classic.says("tmux_list_panes", target=target) == f"{session}{cells}"
@@ -206,7 +206,7 @@ async def test_failures_are_told_as_tmux_tells_them(classic: Speaker) -> None:
     for tool, arguments, typed in LOST:
         argv = [TMUX, "-S", place.socket, *typed]
         done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, env=environment(place.home), timeout=10
+            argv, capture_output=True, text=True, check=False, env=environment(place.home), timeout=LIMIT_S
         )
         assert done.returncode == 1
         assert await classic.fails(tool, **arguments) == f"Error: {done.stderr.strip()}", typed

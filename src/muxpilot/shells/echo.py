@@ -29,9 +29,10 @@ def may_show(echo: bytes, line: str, *, is_drawn: bool) -> bool:
 
     `is_drawn`: an editor draws it with colours and proposals, so that its characters stand apart.
     """
-    seen = _UNCOMPARED.sub(b"", echo)
+    # What stands behind the line end of another line was typed too late to be what has begun.
+    seen = _UNCOMPARED.sub(b"", echo if "\n" in line else echo.partition(b"\n")[0])
     typed = _UNCOMPARED.sub(b"", line[:_COMPARED].encode("utf-8", "surrogateescape"))
-    if not seen or typed in seen:
+    if typed in seen or typed.startswith(seen):
         return True
     left = iter(seen)
     return is_drawn and all(byte in left for byte in typed)

@@ -88,8 +88,10 @@ class Gate:
         prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
         typed = typed_after(prompt, since) if since else ""
         is_empty = not typed
-        if layer.shell.has_key and (typed or layer.half_line is not None or layer.may_hide):
-            is_empty = await self._shell.typed_line(layer) == 0
+        is_in_doubt = b"\n" in since or layer.half_line is not None or layer.may_hide
+        if layer.shell.has_key and (typed or is_in_doubt):
+            await self._shell.settled()  # a key behind an Enter would be shown by the terminal
+            is_empty = layer.at is At.PROMPT and await self._shell.typed_line(layer) == 0
             if layer.at is not At.PROMPT:
                 return _SOMEBODYS  # what was typed ahead has begun
             if layer.typed_line is None and not typed:
@@ -110,6 +112,8 @@ class Gate:
         if layer.command is not None:
             layer.command.is_cancelled = True
             await self._shell.clear_line(layer)
+        if not layer.shell.tells_start:
+            await self._shell.settled()
         return None if layer.at is At.PROMPT else "The command before it is being given up."
 
     async def _enter(self, layer: Layer | None) -> str | None:

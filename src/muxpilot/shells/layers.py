@@ -11,7 +11,7 @@ import enum
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muxpilot.shells.command import Command
 from muxpilot.shells.echo import echo_end, may_show
@@ -54,6 +54,7 @@ class Layer:
     typed_line: int | None = None  # how much is typed, as the private key told it
     is_capturing: bool = False
     echo: bytearray | None = None  # what came since the typing, where no mark tells the start
+    ahead: bytearray = field(default_factory=bytearray)  # what came between the prompt and the typing
     line: str = ""  # what was typed last
     lines_left: list[str] | None = None
     is_doubted: bool = False  # what has begun may be a line that somebody typed just before ours
@@ -62,7 +63,9 @@ class Layer:
         self.typed_line = None
 
     def shows_its_line(self) -> bool:
-        echo = bytes(self.echo or b"")
+        if b"\n" in self.ahead:
+            return False  # a line was ended before ours was typed
+        echo = bytes(self.ahead + (self.echo or b""))
         return self.command is None or may_show(echo, self.line, is_drawn=self.shell.draws)
 
     def said_of_the_line(self) -> bytes:
@@ -89,6 +92,8 @@ class Layers:
 
     def text(self, data: bytes) -> None:
         for layer in self.stack:
+            if layer.at is At.PROMPT and len(layer.ahead) < _LONGEST_ECHO:
+                layer.ahead += data
             if layer.command is None:
                 continue
             if layer.is_capturing:
@@ -221,11 +226,12 @@ class Layers:
             return  # drawn again, while a line of ours is on its way
         if layer.is_doubted and layer.at is At.FINISHED:
             layer.at, layer.echo = At.TYPED, bytearray()  # ours may be about to begin
+            layer.ahead = bytearray()
             return
         if layer.at is At.RUNNING and layer.command is not None:
             layer.command.lose("The shell's prompt came back and told no status.")
             layer.command = None
-        layer.at = At.PROMPT
+        layer.at, layer.ahead = At.PROMPT, bytearray()
         if not layer.lines_left:
             self.finish(layer)
 

@@ -38,6 +38,7 @@ class Life:
         self._before = "on"  # what the option was before we kept the pane
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._letting: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
         """Where the system has no such descriptor, the stream's end tells, a second later at most."""
@@ -58,39 +59,47 @@ class Life:
     async def keep(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._letting is not None:
+            await asyncio.wait([self._letting])
         if self._is_kept or (self._pidfd < 0 and self._shell.row.far is None):
             return
-        self._before = await self._option()
+        self._before = await self._remains()
         if self._before != "on":
             self._is_kept = True
-            await self._set((_WAS, self._before), ("remain-on-exit", "on"))
+            await self._remains((_WAS, self._before), ("remain-on-exit", "on"))
 
-    async def _set(self, *options: tuple[str, ...]) -> None:
+    async def _remains(self, *options: tuple[str, ...]) -> str:
+        """Set options of the pane, and tell whether it stays then: in one act, or a person comes between."""
         pane = self._shell.row.id
-        await self._shell.tmux.connection.run(
-            *(("set-option", "-p", "-t", pane, *option) for option in options)
-        )
-
-    async def _option(self) -> str:
         told = f"#{{?{_WAS},#{{{_WAS}}},#{{remain-on-exit}}}}"
-        ask = ("display-message", "-p", "-t", self._shell.row.id, told)
-        word = (await self._shell.tmux.connection.run(ask)).first_line
+        reply = await self._shell.tmux.connection.run(
+            *(("set-option", "-p", "-t", pane, *option) for option in options),
+            ("display-message", "-p", "-t", pane, told),
+        )
+        word = b"".join(reply.blocks[-1].lines).decode()
         return {"": "off", "0": "off", "1": "on"}.get(word, word)
 
     def let_go_soon(self) -> None:
         """Not at once: the next command may come right after."""
         if self._timer is not None:
             self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(_LET_GO_S, lambda: loop.create_task(self.let_go()))
+        self._timer = asyncio.get_running_loop().call_later(_LET_GO_S, self._let_go_now)
 
-    async def let_go(self) -> None:
+    def _let_go_now(self) -> None:
+        """From here on it is not kept, whoever asks while tmux is told."""
         if self._is_kept and self._task is None:
             self._is_kept = False
-            with suppress(MuxpilotError):  # the pane, or tmux, has gone
-                await self._set(("-u", "remain-on-exit"), ("-u", _WAS))
-                if await self._option() != self._before:
-                    await self._set(("remain-on-exit", self._before))
+            self._letting = asyncio.create_task(self._release())
+
+    async def let_go(self) -> None:
+        self._let_go_now()
+        if self._letting is not None:
+            await self._letting
+
+    async def _release(self) -> None:
+        with suppress(MuxpilotError):  # the pane, or tmux, has gone
+            if await self._remains(("-u", "remain-on-exit"), ("-u", _WAS)) != self._before:
+                await self._remains(("remain-on-exit", self._before))
 
     async def bury(self) -> None:
         """Close a dead pane of another host, where only its stream tells that it has died."""
@@ -115,7 +124,7 @@ class Life:
             await self._recover()
             self._shell.end(row.exit_code, "its program has ended")
             is_ours_to_close = self._before == "off" or (self._before == "failed" and row.exit_code == 0)
-            is_theirs_to_keep = not self._is_kept and await self._option() == "on"
+            is_theirs_to_keep = not self._is_kept and await self._remains() == "on"
             if is_ours_to_close and not is_theirs_to_keep:
                 await self._shell.tmux.panes.kill(row.id)
         except MuxpilotError as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
 
 _PATIENCE_S = 3.0
-_CURSOR_S = 0.1
+_CURSOR_S, _CURSOR_LOOKS = 0.1, 6
 _INSTEAD = "Use send-keys and read-pane there."
 
 # Every one of our shells understands this line: which shell it is, then the rest of it, read unseen.
@@ -67,10 +67,18 @@ class Loader:
         tmux, pane = self._shell.tmux, self._shell.row.id
         column = (await tmux.panes.get(pane)).cursor_column
         await tmux.input.press(pane, "C-a")
-        await self._shell.change(_CURSOR_S)
-        moved = (await tmux.panes.get(pane)).cursor_column != column
+        moved = await self._leaves(column)
         await tmux.input.press(pane, "C-e")
         return not moved
+
+    async def _leaves(self, column: int) -> bool:
+        """Whether the cursor goes elsewhere; a shell on a busy machine takes its time."""
+        for _ in range(_CURSOR_LOOKS):
+            known = self._shell.changes
+            if (await self._shell.tmux.panes.get(self._shell.row.id)).cursor_column != column:
+                return True
+            await self._shell.change(_CURSOR_S, since=known)
+        return False
 
     async def _by_file(self, kind: Shell) -> None:
         file = self._shell.tmux.connection.scratch.file("i")

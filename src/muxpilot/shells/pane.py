@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 
 from muxpilot.errors import MuxpilotError, PaneDead
@@ -28,7 +28,7 @@ log = logging.getLogger("muxpilot")
 
 _PROMPT_PATIENCE_S = 0.3
 _CATCH_UP_S = 5.0
-_CLEARINGS, _CLEARED_S = 10, 0.15
+_CLEARINGS, _CLEARED_S = 10, 1.5
 _KEY_S = 0.5
 _QUIET_S, _QUIET_TRIES = 0.03, 20
 _SETTLED_S, _SETTLING = 1.0, 50
@@ -65,6 +65,7 @@ class PaneShell:
         self._queue: deque[Command] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._doubts: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
         self._stack = AsyncExitStack()
         if nonce is not None:
@@ -87,7 +88,7 @@ class PaneShell:
             self.is_starting = False
 
     async def close(self) -> None:
-        for task in (self._worker, self._reader):
+        for task in (self._worker, self._reader, *self._doubts):
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
@@ -142,15 +143,20 @@ class PaneShell:
             if self.silence_s() > _SETTLED_S:
                 return
             state = await self.state()
-            if state.waiting_for == "shell" or not state.is_known:
+            is_between = state.foreground_pid is None and self.row.far is None  # nobody is in front yet
+            if state.waiting_for == "shell" or not (state.is_known or is_between):
                 return
             await asyncio.sleep(_SETTLED_S / _SETTLING)
 
     async def clear_line(self, layer: Layer) -> None:
-        """Press Ctrl-C until the prompt is back: while a key's own work is done, fish takes no other."""
-        for _ in range(_CLEARINGS):
+        """Press Ctrl-C until the prompt is back: while a key's own work is done, fish takes no other.
+
+        Other shells take each of them, however late: one too many would interrupt the next command.
+        """
+        times = _CLEARINGS if layer.shell.name == "fish" else 1
+        for _ in range(times):
             await self.tmux.input.press(self.row.id, "C-c")
-            await self.until(lambda: layer.at is At.PROMPT, _CLEARED_S)
+            await self.until(lambda: layer.at is At.PROMPT, _CLEARED_S / times)
             if layer.at is At.PROMPT:
                 return
 
@@ -235,13 +241,20 @@ class PaneShell:
         if mark.kind == "D":
             self._expect_prompt()
         elif mark.kind == "B" and top is not None and top.is_doubted:
-            asyncio.get_running_loop().call_later(_DOUBT_S, self._trust, top)
+            self._look_into(self._trust(top))
         elif mark.kind == "I" and top is not None and self.row.far is None:
             top.image = image_of(top.pid)
 
-    def _trust(self, layer: Layer) -> None:
-        self.layers.trust(layer)
-        self._changed()
+    async def _trust(self, layer: Layer) -> None:
+        """Nothing follows: the shell waits at its prompt, and has read all that was typed."""
+        await asyncio.sleep(_DOUBT_S)
+        while layer.is_doubted and layer.at is At.TYPED and self.ended is None:
+            known = self.seen
+            await self._all_read()
+            if self.seen == known:
+                self.layers.trust(layer)
+                self._changed()
+                return
 
     def _gap(self, event: Gap) -> None:
         for layer in self.layers.stack:
@@ -255,12 +268,30 @@ class PaneShell:
         loop = asyncio.get_running_loop()
 
         def settle() -> None:
-            if layer is not None and layer.at is At.FINISHED and not layer.lines_left:
-                layer.at = At.UNKNOWN
-                self.layers.finish(layer)
-                self._changed()
+            is_late = layer is not None and layer.at is At.FINISHED and not layer.lines_left
+            if layer is not None and is_late and self.ended is None:
+                self._look_into(self._unprompted(layer))
 
         loop.call_later(_PROMPT_PATIENCE_S, settle)
+
+    async def _unprompted(self, layer: Layer) -> None:
+        """The prompt takes its time, or has lost its mark: then the shell waits there without."""
+        await self._all_read()
+        if layer.at is At.FINISHED:
+            layer.at = At.UNKNOWN
+            self.layers.finish(layer)
+            self._changed()
+
+    async def _all_read(self) -> None:
+        """The shell waits, and what it has said has come."""
+        with suppress(MuxpilotError):  # who asks for the pane next is told
+            await self.settled()
+            await self.caught_up()
+
+    def _look_into(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._doubts.add(task)
+        task.add_done_callback(self._doubts.discard)
 
     def _changed(self) -> None:
         self.changes += 1
