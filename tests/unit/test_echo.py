@@ -1,29 +1,50 @@
-"""Whether what a shell printed before a command began can be the echo of a line of ours."""
+"""The echo of what was typed is known again, and nothing else is taken for it."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.shells.echo import may_show
+from muxpilot.watch.echo import is_echo
+from muxpilot.watch.sieve import Sieve
+from muxpilot.watch.triggers import parse
 
-LINE = "echo ours"
+TYPED = ["make test"]
 
 
 @pytest.mark.parametrize(
-    ("echo", "shows"),
+    ("line", "expected"),
     [
-        (b"", True),
-        (b"echo ours\r\n", True),
-        (b"\x1b[Ke\x08echo ours\x1b[?2004l\r\r\n", True),
-        (b"echo o\r\nurs\r\n", True),
-        (b"echo theirs\r\n", False),
-        (b"echo theirs\r\necho ours\r\n", False),
+        ("$ make test", True),
+        ("root@vm:~# make test", True),
+        ("host% make test ", True),
+        ("\u276f make test", True),
+        (">>> make test", True),
+        ("make test", False),
+        ("$ make test error", False),
+        ("running: make test", False),
+        ("error while running make test", False),
+        ("$make test", False),
+        ("error", False),
+        ("", False),
     ],
 )
-def test_only_the_first_line_that_was_ended_can_be_what_has_begun(echo: bytes, *, shows: bool) -> None:
-    assert may_show(echo, LINE, is_drawn=False) is shows
+def test_a_prompt_with_the_text_is_its_echo(line: str, *, expected: bool) -> None:
+    assert is_echo(line, TYPED) is expected
 
 
-def test_a_command_of_several_lines_is_looked_for_in_all_of_them() -> None:
-    assert may_show(b"> echo a\r\n> echo b\r\n", "echo a\necho b", is_drawn=True)
-    assert may_show(b"{\r\necho a\r\n}\r\n", "echo a\n}", is_drawn=False)
+def test_of_several_lines_the_last_is_echoed_last() -> None:
+    assert is_echo("> done", ["for x in 1\ndo echo\ndone\n"])
+    assert not is_echo("$ ", [""])
+    assert not is_echo("$ ", ["\n"])
+
+
+def test_the_prompt_may_stand_there_already() -> None:
+    sieve = Sieve(parse("error"), lambda: ["true error: x"], before="ready> ")
+    assert sieve.feed(b"true error: x\r\n").hits == {}
+    assert sieve.feed(b"true error: x\r\n").hits == {0: "Matched error pattern: true error: x"}
+
+
+def test_a_line_behind_the_echo_is_found_in_the_same_chunk() -> None:
+    sieve = Sieve(parse("error"), lambda: ["cat error: log"], before="$ ")
+    data = b"cat error: log\r\n$ cat error: log\r\nerror: yes\r\n"
+    assert sieve.feed(data).hits == {0: "Matched error pattern: error: yes"}
