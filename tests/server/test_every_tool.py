@@ -263,7 +263,7 @@ def variants(argument: str, schema: dict[str, Any]) -> Iterator[Any]:
             yield {text: "x"}
 
 
-SHORT = {"timeout": 1, "timeoutMs": 200, "timeoutSeconds": 1}
+SHORT = {"timeout": 0.3, "timeoutMs": 200, "timeoutSeconds": 1}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -125,7 +125,8 @@ async def test_of_a_flood_nothing_is_lost_that_is_not_counted(rig: Rig, call: Ca
     made, reader = await reading(call, shell)
     begun = reader.cursor
     await typed(rig, made.pane, f"seq -f 'a line with the number %06.0f in it' {LINES}; echo OV''ER")
-    text = await reader.until(f"OVER\n{PROMPT}", maxLines=100_000)
+    await rig.reads(made.pane, f"OVER\n{PROMPT}")
+    text = await reader.read(maxLines=100_000)
     numbers = [int(number) for number in re.findall(r"number (\d{6}) in", text)]
     assert numbers == list(range(LINES - len(numbers) + 1, LINES + 1))
     # Besides the numbers: the command's own line, OVER, and the prompt.
