@@ -216,6 +216,7 @@ async def live(socket: str, binary: str, *, busy: bool) -> None:
             await tmux.sessions.kill(made.session_id)
 
 
+@pytest.mark.timeout(180)
 async def test_a_hundred_lives_leave_nothing(
     socket: str, binary: str, raw: Raw, server: int, temp: Path
 ) -> None:
@@ -227,8 +228,8 @@ async def test_a_hundred_lives_leave_nothing(
         await live(socket, binary, busy=turn % 5 == 0)
     await eventually(lambda: only_theirs(raw))
     await eventually(lambda: asyncio.sleep(0, threading.active_count() <= before[1]))
+    await eventually(lambda: asyncio.sleep(0, children() <= before[2]))
     assert descriptors() <= before[0]
-    assert children() <= before[2]
     assert list(temp.iterdir()) == []
     assert is_running(server)
     assert memory_kib(server) < memory + 4096

@@ -38,8 +38,8 @@ class Follower:
             self.events.append(event)
             self._told.set()
 
-    async def until(self, check: Callable[[Follower], object]) -> None:
-        async with asyncio.timeout(LIMIT_S):
+    async def until(self, check: Callable[[Follower], object], *, limit_s: float = LIMIT_S) -> None:
+        async with asyncio.timeout(limit_s):
             while not check(self):
                 self._told.clear()
                 await self._told.wait()
@@ -47,8 +47,10 @@ class Follower:
     async def saw(self, text: bytes) -> None:
         await self.until(lambda follower: text in follower.data)
 
-    async def ended(self) -> End:
-        await self.until(lambda follower: follower.events and isinstance(follower.events[-1], End))
+    async def ended(self, *, limit_s: float = LIMIT_S) -> End:
+        await self.until(
+            lambda follower: follower.events and isinstance(follower.events[-1], End), limit_s=limit_s
+        )
         end = self.events[-1]
         assert isinstance(end, End)
         return end

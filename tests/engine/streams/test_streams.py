@@ -37,12 +37,13 @@ def offsets_are_exact(events: list[Event]) -> bool:
     return True
 
 
+@pytest.mark.timeout(180)
 async def test_twenty_megabytes_of_a_pane_of_ours_arrive_byte_for_byte(tmux: Tmux, tmp_path: Path) -> None:
     text = base64.encodebytes(random.Random(5).randbytes(15 << 20))
     (tmp_path / "text").write_bytes(text)
     made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; cat {tmp_path}/text"))
     async with reading(stream_of(tmux, made.pane_id)) as one, reading(stream_of(tmux, made.pane_id)) as two:
-        assert (await one.ended()).status == 0
+        assert (await one.ended(limit_s=120)).status == 0
         await two.ended()
     assert hashlib.sha256(one.data).digest() == hashlib.sha256(text).digest()
     assert two.data == one.data
