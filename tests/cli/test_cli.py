@@ -19,7 +19,7 @@ from muxpilot.config import SHELL_TYPES, settings
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
-from tests.cli.conftest import Run, old_tmux, start
+from tests.cli.conftest import LIMIT_S, Run, old_tmux, start
 from tests.server.wire import Place
 
 HELLO = {
@@ -154,7 +154,7 @@ def test_a_scope_and_a_socket_from_the_environment_are_what_is_served(place: Pla
             answers[answer["id"]] = answer["result"]
         process.stdin.close()
         assert process.stdout.read() == b""
-        assert process.wait(10) == 0
+        assert process.wait(LIMIT_S) == 0
     offered = [tool.name for tool in TOOLS if Scope.PRIMITIVES in tool.scopes]
     assert [row["name"] for row in answers[2]["tools"]] == offered
     assert json.loads(answers[3]["contents"][0]["text"])["socket"] == place.socket
@@ -215,7 +215,7 @@ def test_a_socket_that_can_be_none_is_told_at_the_start(socket: str, words: str)
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_without_stdin_or_stdout_it_says_what_is_wrong(closed: str) -> None:
     command = f"{sys.executable} -m muxpilot {closed}"
-    done = subprocess.run(command, shell=True, capture_output=True, timeout=20, check=False, input=b"")
+    done = subprocess.run(command, shell=True, capture_output=True, timeout=LIMIT_S, check=False, input=b"")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"muxpilot: stdin or stdout is closed.")
 
@@ -232,7 +232,7 @@ def test_run_by_hand_it_says_what_it_is(place: Place) -> None:
             [sys.executable, "-m", "muxpilot", "--socket", place.socket],
             stdin=follower,
             capture_output=True,
-            timeout=20,
+            timeout=LIMIT_S,
             check=False,
         )
     finally:
