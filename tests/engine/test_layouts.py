@@ -70,7 +70,10 @@ def test_no_text_that_passes_ends_the_server(live: Live) -> None:
                 await live.tmux.windows.set_layout(window, text(cells))
                 passed.append(cells)
 
-    live.for_every(check, st.one_of(fitting(), fitting(), senseless()), examples=150)
+    for _ in range(4):  # how many pass is chance
+        live.for_every(check, st.one_of(fitting(), fitting(), senseless()), examples=150)
+        if len(passed) > 50:
+            break
     assert len(passed) > 50
     assert [row.panes for row in live.run(live.tmux.windows.list())] == [1, 3]
 
