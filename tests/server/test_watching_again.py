@@ -15,6 +15,7 @@ async def test_a_ready_line_counts_however_often_the_pane_was_used(
 ) -> None:
     """Nothing pauses behind the line, so that only the line itself can tell."""
     made = await pane(name)
+    assert (await call("watch-pane", paneId=made.pane, triggers="shell"))["event"] == "shell"
     for turn in range(3):
         command = f"echo re''ady {turn}; seq 1 3"
         answer = await call("start-and-watch", paneId=made.pane, command=command, pattern="^ready")

@@ -20,7 +20,7 @@ from muxpilot.state import State
 if TYPE_CHECKING:
     from muxpilot.shells.pane import PaneShell
 
-_PATIENCE_S = 3.0
+_PATIENCE_S, _LOADED_S = 3.0, 10.0  # for an answer, and for a shell on a busy machine to take all of it
 _CURSOR_S, _CURSOR_LOOKS = 0.1, 6
 _INSTEAD = "Use send-keys and read-pane there."
 
@@ -124,7 +124,7 @@ class Loader:
             await self._shell.tmux.input.type(self._shell.row.id, line, enter=True)
 
     async def _loaded(self) -> None:
-        await self._shell.until(self._is_ready, _PATIENCE_S)
+        await self._shell.until(self._is_ready, _LOADED_S)
         if not self._is_ready():
             raise Refused("The shell in the pane did not take muxpilot's marks.", _INSTEAD)
 

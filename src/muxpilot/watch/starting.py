@@ -20,9 +20,8 @@ from muxpilot.watch.watch import Start
 
 Begin = Callable[[Tmux, Pane, PaneStream], Awaitable[Start]]
 
-# A shell that starts, or that is busy for a moment, is waited for.
-_PATIENCE_S = 1.0
-_NO_SHELL_S = 0.25
+# What is busy for a moment is waited for, and longer a shell, which may still be starting.
+_PATIENCE_S, _SHELL_S = 1.0, 5.0
 _LOOK_AGAIN_S = 0.02
 # Whoever reads the pane for its shells may be ahead of us by all that the pane's stream remembers.
 _MEMORY_BYTES = 4 << 20
@@ -88,11 +87,8 @@ async def _prompt(pane: Pane) -> State:
     began = now()
     while True:
         state = await state_of(pane)
-        waited_s = now() - began
-        if state.waiting_for is not None or state.is_remote or waited_s >= _PATIENCE_S:
-            return state
-        is_no_shell = state.foreground_pid == pane.pid and not state.is_shell
-        if is_no_shell and waited_s >= _NO_SHELL_S:
+        patience_s = _SHELL_S if state.is_shell else _PATIENCE_S
+        if state.waiting_for is not None or state.is_remote or now() - began >= patience_s:
             return state
         await asyncio.sleep(_LOOK_AGAIN_S)
 
