@@ -105,7 +105,8 @@ async def test_a_command_is_not_interrupted_where_that_would_reach_another_pane(
         withdrawn = await it.call("cancel-command", commandId=queued["commandId"])
         assert withdrawn["reason"] == "It was cancelled before it began."
         place.raw("set-option", "-w", "-t", one, "synchronize-panes", "off")
-        ended = await it.call("cancel-command", commandId=running["commandId"])
+        await it.call("cancel-command", commandId=running["commandId"])
+        ended = await it.call("get-command-result", commandId=running["commandId"], waitMs=15000)
         assert ended["status"] == "cancelled"
 
 

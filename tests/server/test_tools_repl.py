@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.conftest import eventually
+from tests.conftest import LIMIT_S, eventually
 from tests.server import repl_programs as programs
 from tests.server.conftest import Call, Fails, Shell
 from tests.server.rig import Rig
@@ -103,7 +103,8 @@ PROGRAMS: dict[str, tuple[Callable[[], str], Dialogue, str]] = {
 
 
 async def say(call: Call, pane: str, input: str, **more: Any) -> dict[str, Any]:
-    return await call("run-in-repl", paneId=pane, input=input, **more)
+    """With almost all the time that a call has: a program that has just been started may need it."""
+    return await call("run-in-repl", paneId=pane, input=input, **{"timeout": 0.9 * LIMIT_S, **more})
 
 
 def answer(pane: str, output: str, *, exited: bool = False) -> dict[str, Any]:

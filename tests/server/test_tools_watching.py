@@ -212,7 +212,7 @@ async def test_a_pane_that_is_dead_already_is_an_exit_at_once(call: Call, rig: R
     rig.raw("respawn-pane", "-k", "-t", person.pane, "exit 6")
 
     async def is_dead() -> bool:
-        return rig.raw("display-message", "-p", "-t", person.pane, "#{pane_dead}") == "1"
+        return bool((await call("pane-state", paneId=person.pane))["exitCode"] == 6)
 
     await eventually(is_dead)
     answer = await call("watch-pane", paneId=person.pane, triggers="pattern:x,exit")
