@@ -15,10 +15,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MEGABYTES_20 = 20_000_000
 
 
+@pytest.mark.timeout(240)
 async def test_twenty_megabytes_come_back_byte_for_byte(desk: Desk) -> None:
     pane = await desk.ours()
     command = f"seq -f '%.0f the quick brown fox jumps over it' 1 1000000 | head -c {MEGABYTES_20}; echo"
-    answer = await desk.run(pane, command, timeoutSeconds=50)
+    answer = await desk.run(pane, command, timeoutSeconds=200)
     assert (answer["status"], answer["outputBytes"]) == ("completed", MEGABYTES_20 + 1)
     assert answer["outputTruncated"]
     assert len(answer["output"].encode()) < 65536 + 100

@@ -17,7 +17,9 @@ from bench.measure import cpu_s
 from tests.conftest import eventually, server_pid
 from tests.server.wire import TMUX, Place, Wire, private_place
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# Much takes long where others work, too.
+PATIENCE_S = 200.0
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(PATIENCE_S + 40)]
 
 MEGABYTE = 1_000_000
 WINDOWS = 500
@@ -50,7 +52,7 @@ async def shows(wire: Wire, pane: str, wanted: str) -> None:
     async def look() -> bool:
         return wanted in await wire.call("capture-pane", paneId=pane, lines=5)
 
-    await eventually(look)
+    await eventually(look, limit_s=PATIENCE_S)
 
 
 async def cost_s(place: Place, wire: Wire, times: int, tool: str, **arguments: Any) -> float:
@@ -73,7 +75,7 @@ async def test_beside_a_flood_calls_are_answered_and_the_memory_is_flat(wire: Wi
     program = f"read go; yes {'x' * 99} | head -c {20 * MEGABYTE}; echo; echo THE''END; exec cat"
     pane = await pane_with(wire, program)
     before = resident_mb(wire.pid)
-    seen = await wire.start_call("watch-pane", paneId=pane, triggers="pattern:^THEEND", timeout=50)
+    seen = await wire.start_call("watch-pane", paneId=pane, triggers="pattern:^THEEND", timeout=PATIENCE_S)
     await wire.call("send-keys", paneId=pane, keys="", enter=True)
     sizes = []
     while not seen.done():
