@@ -92,7 +92,7 @@ async def _person(place: Place, session: str) -> AsyncIterator[int]:
 
 async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place) -> None:
     pane = place.panes["far"]
-    async with under("[security]\nperson_pause_seconds = 6") as it:
+    async with under("[security]\nperson_pause_seconds = 5") as it:
         await it.call("send-keys", paneId=pane, keys=" ")
         await _waits_for_a_person(it, place, pane)
     async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
@@ -250,7 +250,8 @@ async def test_a_commands_result_is_told_only_for_the_server_that_it_ran_on(
         made = await it.call("create-session", name="runs")
         done = await it.call("execute-command", paneId=made["paneId"], command="echo told")
         asked = {"commandId": done["commandId"]}
-        assert (await it.call("get-command-result", **asked))["output"].strip() == "told"
+        ended = await it.call("get-command-result", **asked, waitMs=10_000)
+        assert ended["output"].strip() == "told"
         assert (await it.call("get-command-result", **asked, socket="here"))["status"] == "completed"
         answer = await it.app.dispatch.call("get-command-result", {**asked, "socket": "/tmp/mx-other"})
         assert answer.error == "refused"
