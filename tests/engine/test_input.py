@@ -315,6 +315,7 @@ async def test_a_stopped_terminal_is_said_and_blocks_nobody(
     await tmux.input.type(made.pane_id, "x")
     with within(10), pytest.raises(Refused, match=r"took \d+ of \d+ bytes .*C-q"):
         await eventually(lambda: stopped(tmux, made.pane_id))
+    monkeypatch.setattr("muxpilot.tmux.terminals._PATIENCE_S", LIMIT_S)
     await tmux.input.press(made.pane_id, "C-q")
     await tmux.input.show(made.pane_id, "on again")
     await printed(stream_of(tmux, made.pane_id), b"on again")

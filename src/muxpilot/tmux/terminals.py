@@ -41,13 +41,16 @@ async def write(tty: str, data: bytes) -> None:
         raise Refused(f"The terminal {tty} cannot be written to: {error.strerror}.") from None
     written = 0
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_PATIENCE_S) as patience:
             while written < len(data):
                 await _writable(terminal)
-                written += _write(terminal, data[written:])
+                taken = _write(terminal, data[written:])
+                written += taken
+                if taken:  # slow, as on a busy machine, is not stopped
+                    patience.reschedule(asyncio.get_running_loop().time() + _PATIENCE_S)
     except TimeoutError:
         raise Refused(
-            f"The pane's terminal took {written} of {len(data)} bytes within {_PATIENCE_S:g} s.",
+            f"The pane's terminal took {written} of {len(data)} bytes and no more for {_PATIENCE_S:g} s.",
             "It may be stopped, as after C-s: press C-q, and show the text again.",
         ) from None
     finally:
