@@ -149,6 +149,7 @@ def test_every_word_arrives_as_it_was_whatever_the_login_shell(far: FarEndpoint,
     assert arguments(far, found, *words) == ["-u", "-S", "/the home/a b", "-N", *words]
 
 
+@pytest.mark.timeout(180)  # a hundred times three shells
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4))
 def test_any_text_arrives_as_it_was(far: FarEndpoint, words: list[str]) -> None:
     expected = [f"{word[:-1]}\\;" if word.endswith(";") else word for word in words]
