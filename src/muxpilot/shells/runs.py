@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused, Unavailable
+from muxpilot.reading.render import text_lines
 from muxpilot.shells.command import Command
 from muxpilot.shells.layers import At, Layer
 from muxpilot.shells.loader import Loader
@@ -25,6 +26,7 @@ _FIRST_LOOK_S, _RARELY_S = 0.15, 5.0
 # How long somebody must have waited where nothing on the screen asks for it.
 _UNASKED_S = 0.6
 _START_S = 0.3
+_BEHIND_S, _LOOKED_AT = 1.0, 4096
 _REFUSED_LINE = 127
 _WIPED_ROW = b"\r\x1b[2K"
 
@@ -36,6 +38,7 @@ class Run:
         self._shell = shell
         self._layer = layer
         self._command = command
+        self._typed_at = 0  # in the pane's stream
 
     async def go(self) -> None:
         """Until the command has ended, or has opened a shell that takes the next."""
@@ -76,6 +79,8 @@ class Run:
                 return
             self._layer.command = self._command
             self._shell.layers.typed(self._layer, line)
+            stream = self._shell.tmux.streams.of(self._shell.row.id)
+            self._typed_at = stream.end if stream is not None else 0
             await type_line(
                 self._shell.tmux,
                 self._shell.row.id,
@@ -143,6 +148,8 @@ class Run:
             return False
         if self._shell.row.far is not None and not self._shell.tmux.streams.is_heard(self._shell.row.id):
             return False  # it may have told its end meanwhile; once it is heard again, that is known
+        if self._is_behind(line):
+            return False
         if self._has_ended_unseen(state):
             self._shell.layers.forget(self._layer, "It has ended, unseen: its output was interrupted.")
             return True
@@ -160,6 +167,16 @@ class Run:
         else:
             self._command.waits(waits_for, f"It waits for {_KINDS[waits_for]}: {line.strip()[-200:]!r}.")
         return False
+
+    def _is_behind(self, line: str) -> bool:
+        """What tmux shows already may still be on its way to us, the marks of a prompt among it."""
+        stream = self._shell.tmux.streams.of(self._shell.row.id)
+        is_ours = self._shell.tmux.streams.is_ours(self._shell.row.id)
+        if stream is None or not is_ours or self._shell.silence_s() >= _BEHIND_S:
+            return False
+        begun = max(stream.line_start(stream.end), stream.end - _LOOKED_AT)
+        shown = text_lines(stream.read(begun, stream.end))[-1]
+        return stream.end <= self._typed_at or not shown.rstrip().endswith(line.rstrip())
 
     def _has_ended_unseen(self, state: State) -> bool:
         """After a gap in the stream, in which its end has been told."""
