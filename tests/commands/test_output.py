@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +93,41 @@ async def test_a_subscriber_is_told_of_output_and_of_the_end(desk: Desk) -> None
             await told.get()
     assert (await _resource(desk, answer))["output"] == "one\n\ntwo\n"
     stop()
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setattr("muxpilot.shells.runs._BEHIND_S", LIMIT_S)
+    others = _pipes(desk)
+    pane = await desk.ours(shell)
+    await desk.run(pane, "true")
+    [pipe] = _pipes(desk) - others
+    os.kill(pipe, signal.SIGSTOP)
+    try:
+        asked = asyncio.create_task(desk.run(pane, "echo la''te"))
+        await desk.shows(pane, "late\n")
+        done, _ = await asyncio.wait([asked], timeout=1)  # three times as long as a silence is doubted
+        assert not done
+    finally:
+        os.kill(pipe, signal.SIGCONT)
+    answer = await asked
+    assert (answer["status"], answer["output"]) == ("completed", "late\n")
+
+
+def _pipes(desk: Desk) -> set[int]:
+    """The programs that carry what panes print to us: tmux starts one for each."""
+    server = desk.raw("display-message", "-p", "#{pid}")
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if parent == server and (process / "fd" / "1").is_fifo():
+                found.add(int(process.name))
+        except OSError:
+            continue
+    return found
 
 
 async def test_what_scrolls_away_under_a_small_history_is_not_lost(desk: Desk) -> None:
