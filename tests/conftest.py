@@ -27,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     second_tmux()  # built here, outside any test's time limit
     settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
     settings.load_profile("untimed")
+    for number in (signal.SIGINT, signal.SIGQUIT):  # ignored in what a script starts in the background
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
