@@ -60,32 +60,31 @@ class Capture:
 
     async def cursor_line(self, pane: PaneId) -> str:
         """What stands before the cursor on its row."""
-        ask = ("display-message", "-p", "-t", pane, "#{cursor_x} #{cursor_y}")
-        place = (await self._connection.run(ask, repeatable=True)).first_line.split()
-        if len(place) != 2:  # tmux answers for a pane that is not there, with nothing
-            raise NotFound("pane", pane)
-        column, row = map(int, place)
-        [line] = await self.between(pane, row, row) or [""]
+        (column, row), rows = await self._looked(pane, "#{cursor_x} #{cursor_y}")
+        line = rows[row] if row < len(rows) else ""
         return line.ljust(column)[:column]
 
     async def screen(self, pane: PaneId) -> Shown:
         """The whole screen, row by row, with colours and the blanks at the ends of rows."""
         ask = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
+        (columns, rows, x, y, is_visible), lines = await self._looked(pane, ask, "-e", "-N")
+        is_joined = await self._connection.server_version() >= EMOJI_ARE_JOINED
+        return Shown(lines, columns, rows, (x, y) if is_visible else None, is_joined)
+
+    async def _looked(self, pane: PaneId, ask: str, *flags: str) -> tuple[list[int], list[str]]:
+        """Numbers of a pane and the rows of its screen, of one moment."""
         try:
             reply = await self._connection.run(
                 ("display-message", "-p", "-t", pane, ask),
-                ("capture-pane", "-p", "-e", "-N", "-t", pane),
+                ("capture-pane", "-p", *flags, "-t", pane),
                 repeatable=True,
             )
         except NotFound:
             raise NotFound("pane", pane) from None
-        numbers = reply.first_line.split()
-        if len(numbers) != 5:  # tmux answers for a pane that is not there, with nothing
+        numbers = [int(number) for number in reply.first_line.split()]
+        if len(numbers) != len(ask.split()):  # tmux answers for a pane that is not there, with nothing
             raise NotFound("pane", pane)
-        columns, rows, x, y, is_visible = map(int, numbers)
-        lines = [row.decode("utf-8", "replace") for row in reply.blocks[1].lines]
-        is_joined = await self._connection.server_version() >= EMOJI_ARE_JOINED
-        return Shown(lines, columns, rows, (x, y) if is_visible else None, is_joined)
+        return numbers, [row.decode("utf-8", "replace") for row in reply.blocks[1].lines]
 
     async def _rows(
         self,
