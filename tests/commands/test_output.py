@@ -104,16 +104,19 @@ async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
     pane = await desk.ours(shell)
     await desk.run(pane, "true")
     [pipe] = _pipes(desk) - others
+    gate = desk.gate()
+    asked = asyncio.create_task(desk.run(pane, f"echo ear''ly; {gate.command}; echo la''te"))
+    await desk.heard(pane, b"early\r\n")
     os.kill(pipe, signal.SIGSTOP)
     try:
-        asked = asyncio.create_task(desk.run(pane, "echo la''te"))
+        gate.open()
         await desk.shows(pane, "late\n")
         done, _ = await asyncio.wait([asked], timeout=1)  # three times as long as a silence is doubted
         assert not done
     finally:
         os.kill(pipe, signal.SIGCONT)
     answer = await asked
-    assert (answer["status"], answer["output"]) == ("completed", "late\n")
+    assert (answer["status"], answer["output"]) == ("completed", "early\nlate\n")
 
 
 def _pipes(desk: Desk) -> set[int]:

@@ -113,7 +113,11 @@ async def test_every_capture_is_kept_and_only_counted_in_the_log(app: App, folde
     assert last["capture"] == f"{pane}-capture-{len(captures):03}.txt"
     assert "needle" in (folder / "full" / last["capture"]).read_text()
     assert last["output_bytes"] == len((folder / "full" / last["capture"]).read_bytes())
-    await app.dispatch.call("read-pane", {"paneId": pane})
+
+    async def is_read() -> bool:
+        return "needle" in (await app.dispatch.call("read-pane", {"paneId": pane})).text
+
+    await eventually(is_read)  # the pipe comes later than the screen
     assert "needle" in (folder / "full" / lines_of(folder / "log")[-1]["capture"]).read_text()
     assert "needle" not in "".join(json.dumps(line) for line in captures)
 

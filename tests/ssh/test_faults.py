@@ -97,8 +97,13 @@ async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: Far
     async def refused() -> bool:
         return "cannot be reached" in await far.fails("list-sessions")
 
+    async def is_used() -> bool:
+        rows = {row["name"]: row for row in (await far.call("list-servers"))["servers"]}
+        return bool(rows["default"]["state"] == "connected")
+
     await eventually(refused)
     far.sshd.start()
+    await eventually(is_used)  # an attempt that had begun before is refused yet
     assert (await far.call("list-sessions"))["sessions"]
 
 
