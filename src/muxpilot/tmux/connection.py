@@ -230,10 +230,10 @@ class Connection:
 
     async def _connected(self) -> Lifeline | None:
         """The live connection, or None where there is no session to be with."""
-        if self._is_closed:
-            raise ConnectionLost("The connection to tmux was closed.", "Open another.")
         if self._tending is not None:
             await asyncio.wait([self._tending])
+        if self._is_closed:  # perhaps meanwhile
+            raise ConnectionLost("The connection to tmux was closed.", "Open another.")
         if self._live is not None:
             return self._live
         if self._opening is None:

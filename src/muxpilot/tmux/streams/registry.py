@@ -136,14 +136,18 @@ class Streams:
             feed.stream.finish(None, "another program was started in the pane")
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._stop()
         feeds = list(self._feeds.values())
         await asyncio.gather(*(self._drop(feed) for feed in feeds))
+        await self._stop()  # a pipe may have ended meanwhile
         for feed in feeds:
             feed.stream.finish(None, "muxpilot has left")
+
+    async def _stop(self) -> None:
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
 
     async def _current(self, pane: PaneId) -> _Feed | None:
         """The stream there is, unless it has ended and something new runs in the pane."""
