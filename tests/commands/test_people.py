@@ -30,7 +30,8 @@ async def test_a_command_waits_behind_a_program_that_a_person_started(desk: Desk
     assert (waiting["status"], waiting["timedOut"]) == ("queued", True)
     gate.open()
     assert (await desk.result(waiting))["output"] == "ours\n"
-    assert desk.screen(pane).index("\ntheirs\n") < desk.screen(pane).index("\nours\n")
+    rows = desk.screen(pane).splitlines()
+    assert rows.index("theirs") < rows.index("ours")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
