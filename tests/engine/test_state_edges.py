@@ -14,7 +14,7 @@ import pytest
 
 from muxpilot.state import State, look
 from muxpilot.state.proc import Kernel
-from muxpilot.state.tty import mode_of
+from muxpilot.state.tty import Mode, mode_of
 from tests.conftest import LIMIT_S
 
 Raw = Callable[..., str]
@@ -101,6 +101,15 @@ def test_a_poll_goes_on_after_a_stop(raw: Raw) -> None:
         )
 
     comes_to(pid, tty, has_gone_on)
+
+
+def test_a_mode_that_changes_meanwhile_is_asked_for_again(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid, tty = start(raw, "exec bash --norc")
+    comes_to(pid, tty, lambda state: state.waiting_for == "shell")
+    edited = mode_of(tty)
+    modes = iter([Mode(is_canonical=True, has_echo=True, maps_return=True)])
+    monkeypatch.setattr("muxpilot.state.mode_of", lambda tty: next(modes, edited))
+    assert look(pid, tty).waiting_for == "shell"
 
 
 def test_a_reader_whose_leader_has_ended_is_in_front(raw: Raw) -> None:

@@ -11,7 +11,7 @@ from muxpilot.state.decide import State, decide, unknown
 from muxpilot.state.facts import Program, Wait
 from muxpilot.state.group import detached, members, programs
 from muxpilot.state.proc import Kernel, Stat, Terminal, asked, terminal_path
-from muxpilot.state.tty import mode_of
+from muxpilot.state.tty import Mode, mode_of
 
 __all__ = ["State", "image_of", "is_in_front", "look", "state_of"]
 
@@ -41,6 +41,7 @@ async def state_of(pane: Pane) -> State:
 # They give what they start a terminal of its own, poll ours in raw mode meanwhile, and pass everything on.
 _RELAYS = frozenset("script scriptlive sudo su doas runuser apt apt-get unbuffer expect setpriv".split())
 _DEEPEST = 3
+_LOOKS = 3
 
 _KERNEL = Kernel()
 
@@ -74,13 +75,24 @@ def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:
         return unknown("its process has ended")
     if root.front <= 0:
         return unknown("its process has no terminal")
-    state = decide(_in_front(kernel, root, Terminal.of(tty, root.tty)), mode_of(tty))
+    state = decide(*_of_one_moment(kernel, root, tty))
     if depth and state.foreground_cmd in _RELAYS and state.waiting_for == "key":
         inner = _beyond(kernel, state, root)
         path = terminal_path(inner.tty) if inner else None
         if inner is not None and path is not None:
             return _look(kernel, inner.pid, path, depth - 1)
     return state
+
+
+def _of_one_moment(kernel: Kernel, root: Stat, tty: str) -> tuple[list[Program], Mode | None]:
+    """A shell that takes its line would look like its own `read`: at its prompt before, a mode later."""
+    terminal, mode = Terminal.of(tty, root.tty), mode_of(tty)
+    for _ in range(_LOOKS):
+        before, front = mode, _in_front(kernel, root, terminal)
+        mode = mode_of(tty)
+        if mode == before:
+            break
+    return front, mode
 
 
 def _in_front(kernel: Kernel, root: Stat, terminal: Terminal) -> list[Program]:
