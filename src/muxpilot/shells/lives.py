@@ -121,7 +121,7 @@ class Life:
             if row is None:
                 self._shell.end(None, "it is gone")
                 return
-            await self._recover()
+            await self.recover()
             self._shell.end(row.exit_code, "its program has ended")
             is_ours_to_close = self._before == "off" or (self._before == "failed" and row.exit_code == 0)
             is_theirs_to_keep = not self._is_kept and await self._remains() == "on"
@@ -139,16 +139,21 @@ class Life:
         while shell.silence_s() < _SETTLED_S:
             await shell.change(_SETTLED_S)
 
-    async def _recover(self) -> None:
+    async def recover(self) -> None:
         """tmux sends no more of a pane once it is dead: its last words may stand on its screen only."""
         shell, layer = self._shell, self._shell.layers.top
-        if layer is None or layer.command is None or shell.tmux.streams.is_ours(shell.row.id):
+        command = layer.command if layer is not None else None
+        if layer is None or command is None or shell.tmux.streams.is_ours(shell.row.id):
             return
-        rows = await shell.tmux.capture.last(shell.row.id, _LAST_ROWS, join=True)
+        try:
+            rows = await shell.tmux.capture.last(shell.row.id, _LAST_ROWS, join=True)
+        except MuxpilotError:
+            return  # it is gone
         shown = _behind(rows, layer.line.rpartition("\n")[2].strip())
-        known = layer.command.output.whole()[0]
-        if shown.startswith(known) and shown.rstrip("\n") != known.rstrip("\n"):
-            layer.command.output.feed(shown.removeprefix(known).replace("\n", "\r\n").encode())
+        known = command.output.whole()[0]
+        is_more = shown.startswith(known) and shown.rstrip("\n") != known.rstrip("\n")
+        if is_more and not command.status.is_final:
+            command.output.feed(shown.removeprefix(known).replace("\n", "\r\n").encode())
 
     async def _dead(self) -> Pane | None:
         for _ in range(_TRIES):

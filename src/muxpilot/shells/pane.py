@@ -222,6 +222,8 @@ class PaneShell:
                 self._gap(event)
             elif isinstance(event, End):
                 self.layers.text(self.scanner.rest())
+                if event.status is not None:
+                    await self.life.recover()
                 self.end(event.status, event.reason)
                 await self.life.bury()
             self._changed()

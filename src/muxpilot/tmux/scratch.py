@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 
 _PREFIX = "muxpilot-"
@@ -19,7 +20,8 @@ class Scratch:
         base = Path(tempfile.gettempdir())
         _sweep(base)
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-", dir=base))
-        self._lock = _locked(self.path)
+        # Also when we end without the time to close everything in order.
+        self.close = weakref.finalize(self, _remove, self.path, _locked(self.path))
         self._count = 0
 
     def fifo(self, purpose: str) -> Path:
@@ -34,9 +36,10 @@ class Scratch:
         self._count += 1
         return self.path / f"{purpose}{self._count}"
 
-    def close(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+
+def _remove(folder: Path, lock: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
 
 
 def remove_fifo(fifo: Path) -> None:
