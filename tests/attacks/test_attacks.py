@@ -207,4 +207,4 @@ async def test_t21_a_pattern_cannot_make_anybody_wait(rig: Rig, pane: Shell, pat
             ("search-panes", {"query": pattern, "mode": "regex", "paneIds": [made.pane]}),
             ("read-pane", {"paneId": made.pane, "grep": pattern}),
         ):
-            await rig.ask(tool, arguments)
+            await rig.call(tool, **arguments)
