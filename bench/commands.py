@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.measure import Call, interleaved, machine, print_table
 from muxpilot.app import App, build
 from muxpilot.config import Settings
+from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId
-from muxpilot.toolkit.spec import Scope
 
 HEAD = ("what", "ours", "rival", "ratio or bar")
 PROMPT = "bench> "

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Call, Times, machine, print_table
-from tests.server.wire import Place, Wire, private_place
+from tests.rigs.wire import Place, Wire, private_place
 
 MEGABYTE = 1 << 20
 MOST_TIMES = 3

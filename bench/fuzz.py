@@ -15,9 +15,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from muxpilot.toolkit.spec import Scope
+from muxpilot.config.scope import Scope
 from muxpilot.tools import TOOLS
-from tests.server.wire import Wire, private_place
+from tests.rigs.wire import Wire, private_place
 
 METHODS = (
     "initialize ping tools/list tools/call resources/list resources/read resources/subscribe prompts/get "

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.server.wire import Place, private_place
+from tests.rigs.wire import Place, private_place
 
 
 async def cycle(place: Place) -> None:

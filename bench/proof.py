@@ -123,7 +123,7 @@ PARTS = {
     ),
     "quoting": Part(
         "generated names, texts, bytes and paths come back from a real tmux as they were, and run nothing",
-        pytest("tests/engine/test_round_trips.py", "-n", "2", "--timeout=1800", MUXPILOT_TIMES="10"),
+        pytest("tests/tmux/test_round_trips.py", "-n", "2", "--timeout=1800", MUXPILOT_TIMES="10"),
     ),
     "fuzz": Part(
         "random JSON-RPC over stdio",

@@ -25,8 +25,8 @@ from bench.measure import Call, Times, interleaved, machine, print_table, throug
 from muxpilot.app import build
 from muxpilot.config import Settings
 from muxpilot.tmux import Tmux
-from tests.conftest import end_server
-from tests.sshd import Sshd, serving
+from tests.rigs.sshd import Sshd, serving
+from tests.rigs.waiting import end_server
 
 BAR = 10
 ASK = ("display-message", "-p", "#{version}")

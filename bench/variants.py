@@ -13,11 +13,11 @@ from typing import Any
 def spawning(argv: list[str]) -> int:
     """muxpilot, but every call of tmux is a process of its own."""
     from muxpilot.cli.main import main
-    from muxpilot.tmux import oneshot
-    from muxpilot.tmux.connection import Connection
-    from muxpilot.tmux.control import Braces
-    from muxpilot.tmux.endpoint import Command
-    from muxpilot.tmux.protocol import Reply
+    from muxpilot.tmux.connection import oneshot
+    from muxpilot.tmux.connection.connection import Connection
+    from muxpilot.tmux.connection.control import Braces
+    from muxpilot.tmux.connection.protocol import Reply
+    from muxpilot.tmux.hosts.endpoint import Command
 
     def argument(word: str | bytes) -> str | bytes:
         return bytes(word[1:-1]) if isinstance(word, Braces) else word  # argv has no need of braces
@@ -39,7 +39,7 @@ def sdk_stdio(argv: list[str]) -> int:
     from mcp.server.stdio import stdio_server
 
     from muxpilot.cli.main import main
-    from muxpilot.server import serve
+    from muxpilot.server import lifecycle
 
     async def unknown() -> None:
         """The SDK finds out itself how the client opens."""
@@ -49,7 +49,7 @@ def sdk_stdio(argv: list[str]) -> int:
         async with stdio_server() as (incoming, outgoing):
             yield SimpleNamespace(incoming=incoming, outgoing=outgoing, leave=lambda: None, opening=unknown)
 
-    vars(serve)["stdio"] = threads
+    vars(lifecycle)["stdio"] = threads
     return main(argv)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from muxpilot.config.scope import Scope
 from muxpilot.toolkit.arguments import Argument
-from muxpilot.toolkit.spec import SOCKET, Scope, Tool
+from muxpilot.toolkit.spec import SOCKET, Tool
 from muxpilot.tools import TOOLS
 
 TARGET = Path(__file__).with_name("tools.md")

@@ -7,27 +7,27 @@ import sys
 from typing import TYPE_CHECKING
 
 from muxpilot.config import Settings
+from muxpilot.config.pass_environment import PASSED
+from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
-from muxpilot.environment import PASSED
-from muxpilot.frozen import frozen
 from muxpilot.policy.judge import Judge
 from muxpilot.policy.model import load
+from muxpilot.records import record
 from muxpilot.resources import Resources
-from muxpilot.servers import Named, Servers
-from muxpilot.shells.pane import Exclusive
-from muxpilot.shells.registry import Shells
+from muxpilot.shells.command_registry import Shells
+from muxpilot.shells.pane_shell import Exclusive
 from muxpilot.tmux import Tmux
-from muxpilot.toolkit.spec import Scope
+from muxpilot.tmux.servers import Named, Servers
 from muxpilot.tools import TOOLS
 from muxpilot.tools.watching import WITH_CHANNEL
 from muxpilot.watch.limits import Limits
 
 if TYPE_CHECKING:
     from muxpilot.audit import Audit
-    from muxpilot.scopes import Dialect
+    from muxpilot.dialects import Dialect
 
 
-@frozen
+@record
 class App:
     settings: Settings
     servers: Servers
@@ -81,7 +81,7 @@ def _limits(settings: Settings) -> Limits:
 def _dialect(settings: Settings, servers: Servers) -> Dialect | None:
     if settings.scope not in (Scope.DEBUG, Scope.CLASSIC):
         return None
-    from muxpilot.scopes import dialect_of  # the other scopes do not pay for it
+    from muxpilot.dialects import dialect_of  # the other scopes do not pay for it
 
     return dialect_of(settings.scope, servers)
 

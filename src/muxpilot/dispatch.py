@@ -15,20 +15,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from muxpilot.call_progress import heartbeat
+from muxpilot.config.scope import Scope
 from muxpilot.errors import Denied, MuxpilotError, NotAnswering, NotFound
-from muxpilot.heartbeat import heartbeat
-from muxpilot.reading.journals import Journals
+from muxpilot.reading.pane_cursor import Journals
 from muxpilot.record.recordings import Recordings
-from muxpilot.servers import Servers
-from muxpilot.shells.pane import Exclusive
-from muxpilot.shells.registry import Shells
+from muxpilot.shells.command_registry import Shells
+from muxpilot.shells.pane_shell import Exclusive
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.connection import unsifted
+from muxpilot.tmux.connection.connection import unsifted
+from muxpilot.tmux.servers import Servers
 from muxpilot.toolkit.answers import Answer, shaped
 from muxpilot.toolkit.arguments import checked
 from muxpilot.toolkit.context import Caller, Context
-from muxpilot.toolkit.spec import DEADLINE_S, Effect, Scope, Tool
-from muxpilot.toolkit.visible import seen, tells_of_panes
+from muxpilot.toolkit.sanitize import seen, tells_of_panes
+from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.watch.limits import Limits
 from muxpilot.watch.registry import Watches
 
@@ -286,7 +287,7 @@ class Dispatch:
         tmux = self._servers.get(arguments.pop("socket", None))
         self._judge.gate(tool, tmux)
         with unsifted():
-            return Request(tool, tmux, await tool.aimed(tmux, arguments))
+            return Request(tool, tmux, await tool.resolve_targets(tmux, arguments))
 
     async def _permit(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """For a part of a call; one that is denied has a record of its own."""

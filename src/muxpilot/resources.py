@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from muxpilot.dispatch import Dispatch
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFound
-from muxpilot.frozen import frozen
-from muxpilot.servers import Servers
+from muxpilot.records import record
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.protocol import Notice, Output
-from muxpilot.toolkit.visible import visible
+from muxpilot.tmux.connection.protocol import Notice, Output
+from muxpilot.tmux.servers import Servers
+from muxpilot.toolkit.sanitize import visible
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -36,7 +36,7 @@ Tell = Callable[[], Awaitable[None]]
 Stop = Callable[[], object]
 
 
-@frozen
+@record
 class Row:
     """One kind of resource: its address, the tool that reads it, and what of the address it gets.
 
@@ -82,7 +82,7 @@ ROWS = (
 )
 
 
-@frozen
+@record
 class Entry:
     uri: str
     name: str

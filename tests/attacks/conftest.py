@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.server.conftest import name, pane, rig
+from tests.rigs.mcp_fixtures import name, pane, rig
 
 __all__ = ["name", "pane", "rig"]

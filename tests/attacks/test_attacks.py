@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.conftest import eventually, within
-from tests.server.conftest import Shell
-from tests.server.rig import Made, Rig
+from tests.rigs.mcp_client import Made, Rig
+from tests.rigs.mcp_fixtures import Shell
+from tests.rigs.waiting import eventually, within
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

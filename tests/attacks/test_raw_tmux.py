@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot.tmux import version
-from tests.conftest import LIMIT_S, eventually
+from tests.rigs.waiting import LIMIT_S, eventually
 
 Raw = Callable[..., str]
 

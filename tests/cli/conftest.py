@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot.cli.main import main
-from tests.server.wire import Place, private_place
+from tests.rigs.wire import Place, private_place
 
 Run = Callable[..., tuple[int, str, str]]
 LIMIT_S = 50  # a busy machine takes its time to start Python

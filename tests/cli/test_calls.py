@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from muxpilot import __version__
-from muxpilot.scopes import dialect_of
-from muxpilot.servers import Servers
-from muxpilot.toolkit.spec import Scope
+from muxpilot.config.scope import Scope
+from muxpilot.dialects import dialect_of
+from muxpilot.tmux.servers import Servers
 from muxpilot.tools import TOOLS
 from tests.cli.conftest import LIMIT_S, Run, old_tmux
-from tests.server.wire import Place
+from tests.rigs.wire import Place
 
 
 @pytest.mark.parametrize("scope", [None, *(scope.value for scope in Scope)])

@@ -16,11 +16,11 @@ from muxpilot import __version__
 from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import CLIENTS as OFFERED
 from muxpilot.config import SHELL_TYPES, settings
+from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
-from muxpilot.toolkit.spec import Scope
 from muxpilot.tools import TOOLS
 from tests.cli.conftest import LIMIT_S, Run, old_tmux, start
-from tests.server.wire import Place
+from tests.rigs.wire import Place
 
 HELLO = {
     "jsonrpc": "2.0",

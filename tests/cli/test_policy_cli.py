@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.server.wire import Place
+from tests.rigs.wire import Place
 
 TOML = """\
 [security]

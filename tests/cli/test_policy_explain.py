@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.server.policy_rig import Place, standing
+from tests.rigs.policies import Place, standing
 
 Explain = Callable[..., tuple[int, str]]
 

@@ -17,10 +17,10 @@ import pytest
 from PIL import Image, ImageSequence
 
 from muxpilot.cli.main import main
-from muxpilot.render.cells import screen
-from muxpilot.render.palette import DARK, LIGHT
-from muxpilot.render.png import png
-from tests.conftest import eventually, is_running, server_pid
+from muxpilot.pictures.palette import DARK, LIGHT
+from muxpilot.pictures.png import png
+from muxpilot.terminal.cells import screen
+from tests.rigs.waiting import eventually, is_running, server_pid
 
 HEAD = '{"version": 2, "width": 80, "height": 24}'
 LIMIT_S = 50
@@ -158,7 +158,7 @@ def test_a_gif_is_as_large_as_the_screen_ever_was_and_has_a_theme(tmp_path: Path
 def test_a_long_recording_has_fewer_frames_and_takes_as_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muxpilot.record.film._MOST_FRAMES", 20)
+    monkeypatch.setattr("muxpilot.record.frames._MOST_FRAMES", 20)
     events = [(at / 5, "o", f"\r{at}") for at in range(91)]
     file = cast(tmp_path / "a.cast", *events, width=10, height=1)
     assert main(["replay", str(file), "--gif", str(tmp_path / "a.gif")]) == 0

@@ -13,11 +13,12 @@ import pytest
 from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import _parser
 from muxpilot.config import SHELL_TYPES
-from muxpilot.prompts import PROMPTS, Prompt
+from muxpilot.config.scope import Scope
 from muxpilot.resources import ROWS
-from muxpilot.server.pipes import LARGEST_LINE
+from muxpilot.server.fd_streams import LARGEST_LINE
+from muxpilot.server.prompts import PROMPTS, Prompt
 from muxpilot.server.stdio import MOST_UNANSWERED
-from muxpilot.toolkit.spec import Scope, Tool
+from muxpilot.toolkit.spec import Tool
 from muxpilot.tools import TOOLS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -13,7 +13,8 @@ import pytest
 
 from muxpilot.cli.main import _parser
 from muxpilot.config.parse import load
-from muxpilot.toolkit.spec import Scope, Tool
+from muxpilot.config.scope import Scope
+from muxpilot.toolkit.spec import Tool
 from muxpilot.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]

@@ -5,21 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import statistics
-import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from muxpilot.config import Settings
-from muxpilot.toolkit.spec import Effect, Scope, Tool
+from muxpilot.config.scope import Scope
+from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.tools import TOOLS
+from tests.contract.source import files, place, tree
 
-SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
-FILES = sorted(SOURCE.rglob("*.py"))
 OFFERED = [tool for tool in TOOLS if tool.scopes]
 
 TOKENS = 4_000
@@ -37,10 +35,6 @@ READING = {
     *("list-buffers", "show-buffer", "search-buffer", "subsearch-buffer"),
     *("pane-state", "watch-pane", "wait-for-pane-change", "get-watch", "get-command-result", "list-commands"),
 }
-
-
-def place(path: Path) -> str:
-    return str(path.relative_to(SOURCE))
 
 
 def name_of(tool: Tool) -> str:
@@ -95,7 +89,7 @@ def test_every_tool_takes_a_socket(tool: Tool) -> None:
 def on_the_wire(scope: Scope) -> str:
     """The tools/list result as it goes to a client."""
     from muxpilot.app import build
-    from muxpilot.server.mcp import Face
+    from muxpilot.server.mcp_server import Face
 
     face = Face(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
     result: Any = face._tools
@@ -118,105 +112,14 @@ def test_the_default_scope_is_cheap_to_list() -> None:
     assert used < TOKENS
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively"
-            yield node.module or ""
-
-
-def is_standard(module: str) -> bool:
-    return module.partition(".")[0] in sys.stdlib_module_names
-
-
-def below(module: str, *packages: str) -> bool:
-    return any(module == package or module.startswith(f"{package}.") for package in packages)
-
-
-@pytest.mark.parametrize("path", sorted((SOURCE / "tmux").rglob("*.py")), ids=place)
-def test_the_engine_needs_nothing_but_the_standard_library(path: Path) -> None:
-    foreign = [
-        name
-        for name in imports(path)
-        if not is_standard(name) and not below(name, "muxpilot.errors", "muxpilot.frozen", "muxpilot.tmux")
-    ]
-    assert foreign == []
-
-
-def test_only_the_server_knows_the_sdk_and_only_patterns_know_re2() -> None:
-    for path in FILES:
-        inside = path.relative_to(SOURCE).parts
-        for name in imports(path):
-            if below(name, "mcp", "mcp_types", "anyio", "pydantic"):
-                assert inside[0] == "server", f"{path} imports {name}"
-            if below(name, "re2", "rapidfuzz"):
-                assert inside == ("patterns.py",), f"{path} imports {name}"
-
-
-# Each may import what stands in its row, besides the standard library and its own package.
-LAYERS: dict[str, tuple[str, ...]] = {
-    "errors.py": (),
-    "frozen.py": (),
-    "environment.py": (),
-    "config": ("errors", "toolkit"),
-    "policy": ("errors", "tmux", "config", "patterns", "toolkit"),
-    "audit": ("errors", "tmux", "config", "toolkit", "dispatch"),
-    "patterns.py": ("errors",),
-    "reading": ("errors", "tmux"),
-    "shells": ("errors", "tmux", "patterns", "reading", "state"),
-    "servers.py": ("errors", "tmux", "shells"),
-    "state": (),
-    "watch": ("errors", "tmux", "patterns", "reading", "shells", "state"),
-    "toolkit": ("errors", "tmux", "reading", "record", "servers", "shells", "watch"),
-    "buffers": ("errors", "patterns", "tmux", "toolkit"),
-    "record": ("errors", "tmux", "render", "shells"),
-    "render": (),
-    "tools": (
-        *(
-            "errors",
-            "tmux",
-            "servers",
-            "buffers",
-            "patterns",
-            "reading",
-            "shells",
-            "state",
-            "toolkit",
-            "watch",
-            "render",
-        ),
-    ),
-    "heartbeat.py": ("toolkit",),
-    "scopes": ("errors", "tmux", "servers", "toolkit", "tools"),
-    "dispatch.py": (
-        *("errors", "tmux", "reading", "record", "servers", "shells", "toolkit", "heartbeat", "watch"),
-    ),
-}
-
-
-@pytest.mark.parametrize("layer", LAYERS)
-def test_layers_point_one_way(layer: str) -> None:
-    root = SOURCE / layer
-    for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-        for name in imports(path):
-            if below(name, "muxpilot"):
-                own = f"muxpilot.{layer.removesuffix('.py')}"
-                allowed = (own, "muxpilot.frozen", *(f"muxpilot.{other}" for other in LAYERS[layer]))
-                assert below(name, *allowed), f"{path} imports {name}"
-
-
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+def test_files_are_short() -> None:
+    assert [place(path) for path in files() if len(path.read_text().splitlines()) > LONGEST_FILE] == []
 
 
 def function_lengths() -> Iterator[int]:
     """Lines of each function without its docstring and its signature."""
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in files():
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) is not None else node.body
                 yield (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0

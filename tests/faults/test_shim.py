@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from muxpilot import servers
 from muxpilot.app import App, build
 from muxpilot.config import settings
-from muxpilot.tmux import Tmux
-from muxpilot.toolkit.spec import Scope, Tool
+from muxpilot.config.scope import Scope
+from muxpilot.tmux import Tmux, servers
+from muxpilot.toolkit.spec import Tool
 from muxpilot.tools import TOOLS
-from tests.conftest import LIMIT_S, end_server, eventually, patient
 from tests.faults.shim import Shim
-from tests.server.test_every_tool import GOOD, MORE
+from tests.rigs.waiting import LIMIT_S, end_server, eventually, patient
+from tests.tools.test_every_tool import GOOD, MORE
 
 NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 DEEPEST = int(os.environ.get("MUXPILOT_FAULTS", "1"))

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 
 from bench.measure import cpu_s
-from tests.conftest import eventually, server_pid
-from tests.server.wire import TMUX, Place, Wire, private_place
+from tests.rigs.waiting import eventually, server_pid
+from tests.rigs.wire import TMUX, Place, Wire, private_place
 
 # Much takes long where others work, too.
 PATIENCE_S = 200.0

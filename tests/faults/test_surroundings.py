@@ -19,14 +19,14 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import BadInput, Refused
-from tests.conftest import LIMIT_S
-from tests.server.wire import Place, Wire, private_place, serving
-from tests.tmux_trees import second_tmux
+from tests.rigs.tmux_trees import second_tmux
+from tests.rigs.waiting import LIMIT_S
+from tests.rigs.wire import Place, Wire, private_place, serving
 
 SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
 # Where the wall clock is right: what is told to people, and what is compared with tmux's own times.
-TELLS_THE_TIME = {"audit/audit.py", "record/cast.py", "policy/people.py", "view/trail.py"}
+TELLS_THE_TIME = {"audit/audit_log.py", "record/cast.py", "policy/active_users.py", "view/audit_reader.py"}
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 
 # Stands before the C library: the wall clock is off by the seconds that a file says.

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.conftest import eventually
-from tests.server.wire import LIMIT_S, Wire
+from tests.rigs.waiting import eventually
+from tests.rigs.wire import LIMIT_S, Wire
 
 
 @asynccontextmanager

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rigs.wire import Wire
 from tests.sandbox.boxes import box, run
-from tests.server.wire import Wire
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("podman", "buildah", "runc", "mmdebstrap")

@@ -19,10 +19,10 @@ import pytest
 
 from muxpilot.cli.sandbox import inside
 from muxpilot.errors import BadInput
-from tests.conftest import eventually
+from tests.rigs.waiting import eventually
+from tests.rigs.wire import Wire, command, environment
 from tests.sandbox import no_unix_sockets
 from tests.sandbox.boxes import box, run
-from tests.server.wire import Wire, command, environment
 
 LIMIT_S = 20
 
@@ -152,7 +152,7 @@ async def test_an_ordinary_user_can_do_it_too(possible: None, outside: Path) -> 
             whole, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=env, cwd=outside
         )
 
-    done = tried("-c", "import muxpilot.server.serve")
+    done = tried("-c", "import muxpilot.server.lifecycle")
     if done.returncode:
         pytest.skip(f"nobody cannot run muxpilot with {system}: {done.stderr.splitlines()[-1]}")
     async with boxed(outside, python=(*NOBODY, system)) as wire:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import eventually, is_running, within
-from tests.server.wire import Place, Wire, private_place
+from tests.rigs.waiting import eventually, is_running, within
+from tests.rigs.wire import Place, Wire, private_place
 
 THEIRS = ("theirs1", "theirs2", "theirs3")
 WAYS = ("eof", "SIGTERM", "SIGINT", "SIGHUP")

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from muxpilot import __version__
-from muxpilot.toolkit.spec import Scope
+from muxpilot.config.scope import Scope
 from muxpilot.tools import TOOLS
-from tests.server.wire import ENVELOPE, HANDSHAKE_VERSIONS, MODERN_VERSION, Place, Wire, private_place
+from tests.rigs.wire import ENVELOPE, HANDSHAKE_VERSIONS, MODERN_VERSION, Place, Wire, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

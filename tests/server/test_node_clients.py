@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from muxpilot.prompts import PROMPTS
+from muxpilot.config.scope import Scope
 from muxpilot.resources import ROWS
-from muxpilot.toolkit.spec import Scope
+from muxpilot.server.prompts import PROMPTS
 from muxpilot.tools import TOOLS
-from tests.server.node_programs import INSTALL_LIMIT_S, node_programs
-from tests.server.wire import LIMIT_S, Place, command, private_place
+from tests.rigs.node_programs import INSTALL_LIMIT_S, node_programs
+from tests.rigs.wire import LIMIT_S, Place, command, private_place
 
 # The first run installs, within a limit of its own; a client itself has LIMIT_S.
 pytestmark = pytest.mark.timeout(2 * INSTALL_LIMIT_S)
@@ -101,7 +101,7 @@ def test_the_inspector_gets_a_prompt(inspect: Callable[..., Any]) -> None:
 
 def test_the_typescript_client_drives_the_server(node: Node) -> None:
     with private_place() as place:
-        script = Path(__file__).with_name("node_client.mjs")
+        script = Path(__file__).parents[1] / "rigs" / "node_client.mjs"
         done = node(str(script), *command("--socket", place.socket))
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.server.rig import serving
+from tests.rigs.mcp_client import serving
 
 STARRED = set(
     """

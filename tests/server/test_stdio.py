@@ -22,14 +22,14 @@ import pytest
 import pytest_asyncio
 from mcp.shared.message import SessionMessage
 
+from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
 from muxpilot.server import stdio
-from muxpilot.server.pipes import Reader, Writer
-from muxpilot.servers import Servers
-from muxpilot.toolkit.spec import Scope
+from muxpilot.server.fd_streams import Reader, Writer
+from muxpilot.tmux.servers import Servers
 from muxpilot.tools import TOOLS
-from tests.conftest import eventually, patient, within
-from tests.server.wire import LIMIT_S, Place, Wire, environment, private_place
+from tests.rigs.waiting import eventually, patient, within
+from tests.rigs.wire import LIMIT_S, Place, Wire, environment, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.conftest import eventually
-from tests.server.wire import LIMIT_S, Message, Pending, Place, Wire, private_place
+from tests.rigs.waiting import eventually
+from tests.rigs.wire import LIMIT_S, Message, Pending, Place, Wire, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -17,10 +17,10 @@ import pytest_asyncio
 
 from muxpilot.app import App, build
 from muxpilot.config import ServerEntry, Settings
-from muxpilot.toolkit.spec import Scope
-from tests import sshd
-from tests.conftest import LIMIT_S, end_server, eventually
-from tests.sshd import Sshd
+from muxpilot.config.scope import Scope
+from tests.rigs import sshd
+from tests.rigs.sshd import Sshd
+from tests.rigs.waiting import LIMIT_S, end_server, eventually
 
 PROMPT = "far$ "
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.conftest import LIMIT_S
+from tests.rigs.waiting import LIMIT_S
 from tests.ssh.conftest import Far, standing
 
 # 198.18.0.0/15 is for tests of networks; each link takes four addresses of it.

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.config import Settings
-from muxpilot.tmux.ssh import FarEndpoint
-from muxpilot.toolkit.spec import Scope
-from tests.conftest import LIMIT_S, eventually, within
+from muxpilot.config.scope import Scope
+from muxpilot.tmux.hosts.ssh import FarEndpoint
+from tests.rigs.waiting import LIMIT_S, eventually, within
 from tests.ssh.conftest import Far, muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,9 +11,9 @@ import mcp_types as types
 import pytest
 import pytest_asyncio
 
-from muxpilot.toolkit.spec import Scope
+from muxpilot.config.scope import Scope
 from muxpilot.tools import TOOLS
-from tests.server.rig import Rig, serving
+from tests.rigs.mcp_client import Rig, serving
 from tests.ssh.conftest import Far
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.config import ServerEntry, Settings
+from muxpilot.config.scope import Scope
 from muxpilot.errors import NoTmux
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.ssh import FarEndpoint
-from muxpilot.toolkit.spec import Scope
-from tests.conftest import eventually
+from muxpilot.tmux.hosts.ssh import FarEndpoint
+from tests.rigs.waiting import eventually
 from tests.ssh.conftest import Far, muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.config import Security, ServerEntry, Settings
-from muxpilot.toolkit.spec import Scope
-from tests.conftest import end_server
+from muxpilot.config.scope import Scope
+from tests.rigs.waiting import end_server
 from tests.ssh.conftest import Far, muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

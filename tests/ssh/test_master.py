@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from muxpilot.config import Settings
-from muxpilot.toolkit.spec import Scope
-from tests.conftest import LIMIT_S, eventually
+from muxpilot.config.scope import Scope
+from tests.rigs.waiting import LIMIT_S, eventually
 from tests.ssh.conftest import Far, muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -13,9 +13,9 @@ import pytest_asyncio
 
 from muxpilot.app import build
 from muxpilot.config import ServerEntry, Settings
+from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId
-from muxpilot.toolkit.spec import Scope
-from tests.conftest import LIMIT_S, eventually
+from tests.rigs.waiting import LIMIT_S, eventually
 from tests.ssh.conftest import Far
 from tests.ssh.networks import Host, hosts
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.conftest import eventually
+from tests.rigs.waiting import eventually
 from tests.ssh.conftest import Far
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.view import viewer, web
-from tests.conftest import end_server, eventually
-from tests.view.browser import PROGRAM, Tab, browser
-from tests.view.rig import line, page, viewing
+from muxpilot.view import http_app, viewer
+from tests.rigs.browser import PROGRAM, Tab, browser
+from tests.rigs.view_page import line, page, viewing
+from tests.rigs.waiting import end_server, eventually
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here"),
@@ -167,7 +167,7 @@ async def test_the_end_of_the_server_is_said(socket: str, tab: Tab) -> None:
 async def test_a_page_too_many_is_told_so_and_shown_when_there_is_room(
     socket: str, tab: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "MOST_VIEWERS", 1)
+    monkeypatch.setattr(http_app, "MOST_VIEWERS", 1)
     async with viewing(socket) as url:
         async with page(url):
             await tab.open(url)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from muxpilot.cli.main import main
-from muxpilot.view.serve import listen
-from tests.server.wire import LIMIT_S, command, environment
+from muxpilot.view.run_page import listen
+from tests.rigs.wire import LIMIT_S, command, environment
 
 
 @pytest.fixture

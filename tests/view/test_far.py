@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import end_server, eventually
+from tests.rigs.view_page import line, page, viewing
+from tests.rigs.waiting import end_server, eventually
 from tests.ssh.conftest import Far, standing
-from tests.view.rig import line, page, viewing
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.view.audit_reader import Trail
 from muxpilot.view.panes import Server
-from muxpilot.view.trail import Trail
-from tests.view.rig import line, page, viewing
+from tests.rigs.view_page import line, page, viewing
 
 pytestmark = pytest.mark.parametrize("binary", ["system"], indirect=True)
 

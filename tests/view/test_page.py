@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from muxpilot.render.palette import THEMES, hexed
-from muxpilot.view import web
-from tests.view.rig import LIMIT_S, page, viewing
+from muxpilot.pictures.palette import THEMES, hexed
+from muxpilot.view import http_app
+from tests.rigs.view_page import LIMIT_S, page, viewing
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_the_page_names_no_file_that_is_not_served_and_no_other_host(addre
     for name in re.findall(r'(?:src|href)="([^"]*)"', text):
         assert (await get(address + name)).status_code == 200, name
     assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+=|style=", text), "nothing is inline"
-    for name, (file, kind) in web._FILES.items():
+    for name, (file, kind) in http_app._FILES.items():
         answer = await get(address + name)
         assert answer.headers["content-type"] == kind, file
         if "xterm" not in file and "svg" not in file:
@@ -108,6 +108,6 @@ async def test_paths_lead_nowhere_else(address: str) -> None:
 
 
 async def test_only_so_many_pages_are_open_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "MOST_VIEWERS", 1)
+    monkeypatch.setattr(http_app, "MOST_VIEWERS", 1)
     async with page(address):
         assert (await get(address + "events")).status_code == 503

@@ -17,8 +17,8 @@ from muxpilot import Tmux
 from muxpilot.config import Security
 from muxpilot.tmux import PaneId
 from muxpilot.view.follow import Follower
-from tests.conftest import end_server, eventually, server_pid
-from tests.view.rig import line, page, viewing
+from tests.rigs.view_page import line, page, viewing
+from tests.rigs.waiting import end_server, eventually, server_pid
 
 Raw = Callable[..., str]
 

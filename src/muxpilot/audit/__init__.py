@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from muxpilot.audit.audit import Audit
+from muxpilot.audit.audit_log import Audit
 
 __all__ = ["Audit"]

@@ -14,8 +14,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
 from muxpilot.patterns import Finder, Likeness, finder, likeness, ratio
+from muxpilot.records import record
 
 LONGEST_LINE = 4096  # for likeness; a longer one is skipped and counted
 LONGEST_SHOWN = 4096  # of one match in its snippet, and of what stands on each side of it
@@ -37,7 +37,7 @@ class Stopped(Exception):
     """Nobody waits for the result any more."""
 
 
-@frozen
+@record
 class Query:
     """What to look for, ready to be used on many texts."""
 
@@ -62,7 +62,7 @@ def query(words: str, mode: str, *, threshold: float | None, with_similarity: bo
     )
 
 
-@frozen
+@record
 class Span:
     """From `start` to `until` matches are wanted; `low` and `high` are the ends of the text for it."""
 
@@ -72,14 +72,14 @@ class Span:
     high: int
 
 
-@frozen
+@record
 class Hit:
     start: int
     end: int
     similarity: float | None
 
 
-@frozen
+@record
 class Page:
     hits: list[Hit]
     next: int

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from muxpilot.app import build
 from muxpilot.config import Settings
+from muxpilot.config.scope import Scope
 from muxpilot.dispatch import UnknownTool
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.spec import Scope
 
 
 def run(settings: Settings, arguments: Namespace) -> int:

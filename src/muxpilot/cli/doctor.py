@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from muxpilot import __version__
-from muxpilot.cli import rules
-from muxpilot.cli.rules import Finding
+from muxpilot.cli import doctor_policy
+from muxpilot.cli.doctor_policy import Finding
 from muxpilot.config import Settings
 from muxpilot.errors import MuxpilotError, NoServer
-from muxpilot.servers import Servers
 from muxpilot.tmux import version
+from muxpilot.tmux.servers import Servers
 
 _PATIENCE_S, _FAR_PATIENCE_S = 2.0, 12.0
 SHELLS = ("bash", "zsh", "fish", "dash", "busybox", "ksh", "mksh")
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    in_force = rules.in_force(settings, arguments.config_fault)
+    in_force = doctor_policy.in_force(settings, arguments.config_fault)
     findings = [*_machine(settings), asyncio.run(_server(settings)), *_detection(), *in_force]
     for finding in findings:
         print(f"{'ok  ' if finding.is_good else 'FAIL'}  {finding.words}")

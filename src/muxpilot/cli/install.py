@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.config import Settings
+from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
-from muxpilot.toolkit.spec import Scope
+from muxpilot.records import record
 
 NAME = "muxpilot"
 
 
-@frozen
+@record
 class Client:
     """Where a client keeps its servers: the file, the key in it, and how an entry looks."""
 

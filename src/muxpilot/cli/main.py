@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from muxpilot import __version__
 from muxpilot.config import SHELL_TYPES, Settings, settings
+from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
-from muxpilot.toolkit.spec import Scope
 
 CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from muxpilot.app import App, build
-from muxpilot.buffers.folders import Outside
 from muxpilot.cli.call import given
 from muxpilot.config import Audit, Settings
+from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput, Denied, MuxpilotError, NoServer, NotFound
+from muxpilot.files.allowed_paths import Outside
 from muxpilot.policy.model import Policy
-from muxpilot.policy.reach import reach, targets
-from muxpilot.toolkit.spec import Scope
+from muxpilot.policy.targets_reached import reach, targets
 
 
 def run(settings: Settings, arguments: Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from muxpilot.config import Settings
 from muxpilot.errors import BadInput
 from muxpilot.record.cast import played
-from muxpilot.view.harmless import Harmless
+from muxpilot.terminal.safe_output import Harmless
 
 _SLOWEST = 0.001
 _ALTERNATE = re.compile(r"\x1b\[\?(?:1049|1047|47)([hl])")
@@ -65,9 +65,9 @@ def _write(text: str) -> None:
 
 
 def _make_gif(file: Path, target: Path, arguments: Namespace) -> None:
-    from muxpilot.record.film import film  # few replays need them
-    from muxpilot.render.gif import gif
-    from muxpilot.render.palette import THEMES
+    from muxpilot.pictures.gif import gif
+    from muxpilot.pictures.palette import THEMES
+    from muxpilot.record.frames import film  # few replays need them
 
     if target.suffix.lower() != ".gif":
         raise BadInput(f"The path {str(target)!r} must end in .gif.")

@@ -33,14 +33,14 @@ def run(settings: Settings, arguments: Namespace) -> int:
         return 0
     _prepare(settings)
     with _loading():
-        from muxpilot.server.serve import serve  # the SDK takes most of a second: nobody else pays
+        from muxpilot.server.lifecycle import serve  # the SDK takes most of a second: nobody else pays
 
     asyncio.run(serve(settings))
     return 0
 
 
 def _http(settings: Settings, http: Http) -> int:
-    from muxpilot.server.address import listen, token  # what is wrong with them is said at once
+    from muxpilot.web.listen import listen, token  # what is wrong with them is said at once
 
     secret, sockets = token(http), listen(http)
     _prepare(settings)

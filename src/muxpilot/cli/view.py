@@ -20,7 +20,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
-    from muxpilot.view.serve import listen, serve
+    from muxpilot.view.run_page import listen, serve
 
     asyncio.run(serve(settings, listen(arguments.port), _tell))
     return 0

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from muxpilot.config.model import Audit, Document, Http, Origin, Security, Settings, ToolFilter
+from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
-from muxpilot.toolkit.spec import Scope
 
 
 def settings(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from muxpilot.frozen import frozen
-from muxpilot.toolkit.spec import Scope
+from muxpilot.config.scope import Scope
+from muxpilot.records import record
 
 SHELL_TYPES = ("auto", "bash", "zsh", "fish")
 
@@ -19,17 +19,17 @@ def key(words: str, *, default: Any = None, one_of: tuple[str, ...] = (), least:
     return field(default=default, metadata={"words": words, "one_of": one_of, "least": least})
 
 
-@frozen
+@record
 class Shell:
     type: str = key("the shell of panes where detection fails", default="auto", one_of=SHELL_TYPES)
 
 
-@frozen
+@record
 class Ssh:
     remote: str | None = key("the default tmux server is there: ssh options, destination last")
 
 
-@frozen
+@record
 class CommandFilter:
     mode: str = key(
         "`allowlist`: every statement must match a pattern; `denylist`: none may",
@@ -41,13 +41,13 @@ class CommandFilter:
     )
 
 
-@frozen
+@record
 class ToolFilter:
     mode: str = key("`deny`: all but these; `allow`: only these", default="deny", one_of=("deny", "allow"))
     items: tuple[str, ...] = key("tool names, and groups such as `@raw-input`", default=())
 
 
-@frozen
+@record
 class Security:
     enabled: bool = key("`false` switches off every check of this section", default=True)
     allow_execute_command: bool = key("running commands: `@execute`", default=True)
@@ -83,7 +83,7 @@ class Security:
     tools: ToolFilter = ToolFilter()
 
 
-@frozen
+@record
 class Tracking:
     capture_initial_lines: int = key("accepted for older files; unused", default=1000, least=1)
     capture_max_lines: int = key("accepted for older files; unused", default=16000, least=1)
@@ -96,12 +96,12 @@ class Tracking:
     output_cap_bytes: int = key("how much of one command's output is kept", default=64 * MIB, least=1024)
 
 
-@frozen
+@record
 class Search:
     streaming_threshold_bytes: int = key("accepted for older files; unused", default=262144, least=0)
 
 
-@frozen
+@record
 class Watch:
     poll_interval_ms: int = key("accepted for older files; watching does not poll", default=300, least=1)
     stable_ms: int = key("default of `stableMs`", default=250, least=0)
@@ -110,7 +110,7 @@ class Watch:
     allowed_hosts: tuple[str, ...] = key("hosts that `url:` may ask besides this machine", default=())
 
 
-@frozen
+@record
 class Audit:
     path: str | None = key("the log, JSON Lines (`--audit`)")
     full: str | None = key("a folder that keeps every capture (`--audit-full`)")
@@ -118,7 +118,7 @@ class Audit:
     keep: int = key("how many such logs are kept", default=5, least=0)
 
 
-@frozen
+@record
 class ServerEntry:
     """One `[servers.NAME]`: `socket: "NAME"` in a call means this tmux server."""
 
@@ -126,7 +126,7 @@ class ServerEntry:
     socket: str | None = key("the socket there; unset: tmux's default")
 
 
-@frozen
+@record
 class Origin:
     """Where the settings come from: for errors that are found after parsing.
 
@@ -147,7 +147,7 @@ class Origin:
         return f"{self.path}:{line}: {name}" if self.path and line else name
 
 
-@frozen
+@record
 class Http:
     """Where MCP is served instead of stdio; without a token only this machine is."""
 
@@ -156,7 +156,7 @@ class Http:
     token_file: str | None = None
 
 
-@frozen
+@record
 class Settings:
     scope: Scope = Scope.AGENTIC
     socket: str | None = None
@@ -173,7 +173,7 @@ class Settings:
     origin: Origin = Origin()
 
 
-@frozen
+@record
 class Document:
     """The sections of the file."""
 

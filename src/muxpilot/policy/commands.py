@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 
 if TYPE_CHECKING:
     from muxpilot.policy.shell import Statement
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 KEY = "security.command_filter"
 
 
-@frozen
+@record
 class CommandRule:
     """`patterns` are compiled; `is_allowlist`: every statement must match one, otherwise none may."""
 

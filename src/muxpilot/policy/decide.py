@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from muxpilot.frozen import frozen
 from muxpilot.policy.commands import KEY as COMMAND_FILTER
 from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.model import OPEN_TOOLS, Policy
+from muxpilot.records import record
 
 OWN_PANE = "own-pane protection"
 
 
-@frozen
+@record
 class Text:
     """What would reach a shell, or a program that may be one; `is_variable`: as NAME=value around it.
 
@@ -25,7 +25,7 @@ class Text:
     problem: str | None = None
 
 
-@frozen
+@record
 class Facts:
     """A call as it would act: on ids, with everything that it would reach.
 
@@ -45,7 +45,7 @@ class Facts:
     texts: tuple[Text, ...] = ()
 
 
-@frozen
+@record
 class Verdict:
     """`key` is the rule that decided; `words` say why, for a denial."""
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from muxpilot.errors import Denied
-from muxpilot.policy import keys, typed
+from muxpilot.policy import erase_keys, input_line
+from muxpilot.policy.active_users import People
 from muxpilot.policy.decide import Facts, Text, Verdict, closed, decide
-from muxpilot.policy.foreign import foreign_reached
 from muxpilot.policy.model import Policy
-from muxpilot.policy.people import People
-from muxpilot.policy.reach import Map, Reach, makes_session, own_pane_reached, reach, synchronized
+from muxpilot.policy.ownership import foreign_reached
+from muxpilot.policy.targets_reached import Map, Reach, makes_session, own_pane_reached, reach, synchronized
 from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
-from muxpilot.toolkit.marks import Mark
+from muxpilot.toolkit.argument_flags import Mark
 from muxpilot.toolkit.spec import Effect, Tool
 
 _LONGEST_WAIT_S = 10.0
@@ -29,7 +29,7 @@ class Judge:
     def __init__(self, policy: Policy, environment: Mapping[str, str] = os.environ) -> None:
         self.policy = policy
         self._environment = environment
-        self._typed = typed.Typed()
+        self._typed = input_line.Typed()
         self._people: dict[str, People] = {}
         self._open: set[str] = set()  # tools that no rule of tools closes: the policy never changes
 
@@ -56,7 +56,7 @@ class Judge:
         """Raise what denies the call; what is allowed is remembered as typed."""
         if tool.effect is Effect.READ and not self.policy.is_scoped and self.policy.commands is None:
             return  # the gate has said all there is to say of it
-        lines: dict[str, typed.Line] = {}
+        lines: dict[str, input_line.Line] = {}
         verdict = await self._verdict(tool, tmux, arguments, lines)
         _raise(tool, verdict)
         await self._let_person_finish(tool, tmux, arguments)
@@ -64,7 +64,7 @@ class Judge:
             self._typed.keep(tmux.socket, pane, line)
 
     async def _verdict(
-        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, typed.Line]
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.Line]
     ) -> Verdict:
         reached = await reach(tool, tmux, arguments) if self.policy.is_scoped else Reach()
         facts = Facts(
@@ -151,11 +151,11 @@ async def _working_keys(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) ->
     """Every pane that a call types into, with the keys that take back there; "" stands for no pane."""
     pane = arguments.get("pane_id")
     if tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
-        return {"": keys.TAKING_BACK}
+        return {"": erase_keys.TAKING_BACK}
     panes = await synchronized(tmux, pane)
-    if not typed.takes_back(_strokes(tool, arguments)):
-        return dict.fromkeys(map(str, panes), keys.TAKING_BACK)
-    return {str(item): await keys.working(tmux, item) for item in panes}
+    if not input_line.takes_back(_strokes(tool, arguments)):
+        return dict.fromkeys(map(str, panes), erase_keys.TAKING_BACK)
+    return {str(item): await erase_keys.working(tmux, item) for item in panes}
 
 
 def _strokes(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
@@ -165,23 +165,23 @@ def _strokes(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _texts(
-    tool: Tool, arguments: Mapping[str, Any], line: typed.Line, working: frozenset[str]
-) -> tuple[list[Text], typed.Line]:
+    tool: Tool, arguments: Mapping[str, Any], line: input_line.Line, working: frozenset[str]
+) -> tuple[list[Text], input_line.Line]:
     """All that would end at a pane's shell, with what already stands on its line; and what then stands."""
     texts: list[Text] = []
     after = line
     if tool.types is not None:
-        texts, after = typed.entered(line, tool.types(arguments), working)
+        texts, after = input_line.entered(line, tool.types(arguments), working)
     for argument in tool.arguments:
         value = arguments.get(argument.name)
         if not isinstance(value, str):
             continue
         if Mark.LINES in argument.marks:
-            entered, after = typed.entered(line, (value, "\n"), working)
+            entered, after = input_line.entered(line, (value, "\n"), working)
             texts += [*entered, Text(value, is_typed=True)]
         elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and arguments.get("pane_id"):
             enters = not arguments.get("no_enter")
-            text, after = typed.before_command(line, value, enters=enters, is_raw=_is_raw(arguments))
+            text, after = input_line.before_command(line, value, enters=enters, is_raw=_is_raw(arguments))
             texts.append(text)
         elif Mark.SHELL in argument.marks:
             texts.append(Text(value))

@@ -8,18 +8,18 @@ from dataclasses import field
 
 from muxpilot.config import Settings
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
 from muxpilot.patterns import compiled
 from muxpilot.policy.commands import CommandRule
 from muxpilot.policy.groups import STANDS_FOR, gates, group_names, members
-from muxpilot.tmux.endpoint import default_socket
-from muxpilot.tmux.ssh import identity, is_far
+from muxpilot.records import record
+from muxpilot.tmux.hosts.endpoint import default_socket
+from muxpilot.tmux.hosts.ssh import identity, is_far
 from muxpilot.toolkit.spec import Tool
 
 OPEN_TOOLS = frozenset({"socket-for-path", "list-servers"})  # they reach no server that a call names
 
 
-@frozen
+@record
 class Policy:
     """`closed` maps a tool that is not allowed to the key that closed it. A list that is None allows all."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.capture import without_blank_end
+from muxpilot.tmux.objects.capture import without_blank_end
 
 _TRIES = 3
 # A longer one, a whole file without a newline, is told row by row: nobody wants all of it for a word.
 LONGEST_LINE = 4096
 
 
-@frozen
+@record
 class Scrollback:
     """The lines without the blanks at their ends, and tmux's number of each one's first row."""
 

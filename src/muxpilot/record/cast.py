@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 
 _LONGEST_PAUSE_S = 86_400.0
 _RESIZED = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
@@ -71,7 +71,7 @@ def first_look(lines: Sequence[str], cursor: tuple[int, int] | None) -> str:
     return f"{text}\x1b[{cursor[1] + 1};{cursor[0] + 1}H" if cursor is not None else f"{text}\x1b[?25l"
 
 
-@frozen
+@record
 class Event:
     seconds: float
     kind: str

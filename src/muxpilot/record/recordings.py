@@ -10,9 +10,9 @@ from pathlib import Path
 
 from muxpilot.errors import BadInput, MuxpilotError, Refused
 from muxpilot.record.cast import CastFile, Create, first_look
-from muxpilot.shells.marks import Stripper
+from muxpilot.shells.osc133 import Stripper
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Tmux
-from muxpilot.tmux.capture import Shown
+from muxpilot.tmux.objects.capture import Shown
 
 LARGEST_BYTES = 256 << 20
 _LOOK_AGAIN_S = 0.1

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.server.session import ServerSession
 
 from muxpilot.toolkit.answers import wire
-from muxpilot.watch.outcome import WatchResult
+from muxpilot.watch.result import WatchResult
 
 CAPABILITY: dict[str, dict[str, Any]] = {"claude/channel": {}}
 METHOD = "notifications/claude/channel"

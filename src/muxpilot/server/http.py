@@ -19,12 +19,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from muxpilot.app import App, build
 from muxpilot.config import Settings
-from muxpilot.server.address import is_loopback
-from muxpilot.server.callers import Asgi, Message, Receive, Scope, Send
-from muxpilot.server.gate import PATH, Gate
-from muxpilot.server.mcp import Face
-from muxpilot.server.pipes import LARGEST_LINE
-from muxpilot.server.web import Web, config
+from muxpilot.server.fd_streams import LARGEST_LINE
+from muxpilot.server.http_checks import PATH, Gate
+from muxpilot.server.mcp_server import Face
+from muxpilot.web.asgi import Asgi, Message, Receive, Scope, Send
+from muxpilot.web.listen import is_loopback
+from muxpilot.web.uvicorn_server import Web, config
 
 GONE_S = 60.0
 IDLE_S = 8 * 3600.0  # of a client that never opens a stream, and of which one cannot know

@@ -26,9 +26,9 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from muxpilot.frozen import frozen
-from muxpilot.server.pipes import LARGEST_LINE, PIPE, Reader, TooLong, Writer, taken
-from muxpilot.server.written import line_of
+from muxpilot.records import record
+from muxpilot.server.fast_json import line_of
+from muxpilot.server.fd_streams import LARGEST_LINE, PIPE, Reader, TooLong, Writer, taken
 
 # So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
 MOST_UNANSWERED = 500
@@ -41,7 +41,7 @@ _PATIENCE_S = 0.4
 _GRACE_S = 0.5
 
 
-@frozen
+@record
 class Wire:
     """The two streams that the SDK serves, and the way to end them as the client would."""
 

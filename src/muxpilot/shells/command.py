@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
-from muxpilot.shells.output import Output
+from muxpilot.shells.command_output import Output
 from muxpilot.tmux import PaneId
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused
-from muxpilot.shells.kinds import Shell, one_line, shell_of, shell_of_versions, typed_script
-from muxpilot.shells.layers import At
-from muxpilot.shells.prompts import looks_like_a_shell
-from muxpilot.state import State
+from muxpilot.processes.state import State
+from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.shell_table import Shell, one_line, shell_of, shell_of_versions, typed_script
+from muxpilot.terminal.prompt_signs import looks_like_a_shell
 
 if TYPE_CHECKING:
-    from muxpilot.shells.pane import PaneShell
+    from muxpilot.shells.pane_shell import PaneShell
 
 _PATIENCE_S, _LOADED_S = 3.0, 10.0  # for an answer, and for a shell on a busy machine to take all of it
 _CURSOR_S, _CURSOR_LOOKS = 0.1, 6
@@ -130,7 +130,7 @@ class Loader:
 
     def _is_ready(self) -> bool:
         top = self._shell.layers.top
-        return top is not None and top.nonce == self._nonce and top.at is At.PROMPT
+        return top is not None and top.nonce == self._nonce and top.at is Phase.PROMPT
 
 
 def _reads_our_files(pid: int | None) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from muxpilot.tmux.births import Birth, Program
-from muxpilot.tmux.endpoint import socket_for_path
+from muxpilot.tmux.hosts.endpoint import socket_for_path
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import Buffer, Client, ListedPane, Pane, Session, Window
-from muxpilot.tmux.sessions import Ensured
+from muxpilot.tmux.objects.sessions import Ensured
+from muxpilot.tmux.objects.spawn import CreatedPane, Program
 from muxpilot.tmux.streams import Data, End, Gap, PaneStream
 from muxpilot.tmux.tmux import Tmux
 
 __all__ = [
-    "Birth",
     "Buffer",
     "Client",
+    "CreatedPane",
     "Data",
     "End",
     "Ensured",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux.formats import fields, flag, maybe_int
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 
@@ -14,7 +14,7 @@ _IS_HUB = f"?{HUB_OPTION},1,0"
 IS_NO_HUB = f"#{{?{HUB_OPTION},,1}}"  # a filter: tmux looks up no path and program of what it does not show
 
 
-@frozen
+@record
 class Session:
     id: SessionId
     name: str
@@ -37,7 +37,7 @@ SESSION = fields(
 )
 
 
-@frozen
+@record
 class Window:
     id: WindowId
     index: int
@@ -71,7 +71,7 @@ WINDOW = fields(
 )
 
 
-@frozen
+@record
 class ListedPane:
     id: PaneId
     index: int
@@ -120,7 +120,7 @@ LISTED_PANE = fields(
 )
 
 
-@frozen
+@record
 class Pane(ListedPane):
     """With what a list of all does without: tmux takes its time for each field of each pane."""
 
@@ -139,7 +139,7 @@ PANE = fields(
 )
 
 
-@frozen
+@record
 class Client:
     name: str
     tty: str
@@ -177,7 +177,7 @@ CLIENT = fields(
 )
 
 
-@frozen
+@record
 class Buffer:
     name: str
     size_bytes: int

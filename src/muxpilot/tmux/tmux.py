@@ -11,21 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from muxpilot.tmux.births import Births
-from muxpilot.tmux.buffers import Buffers
-from muxpilot.tmux.capture import Capture
-from muxpilot.tmux.clients import Clients
-from muxpilot.tmux.connection import Connection
-from muxpilot.tmux.endpoint import Endpoint, checked_socket, default_socket
-from muxpilot.tmux.input import Input
-from muxpilot.tmux.panes import Panes
-from muxpilot.tmux.sessions import Sessions
-from muxpilot.tmux.ssh import FarEndpoint
-from muxpilot.tmux.startups import Startup, Startups
+from muxpilot.tmux.connection.connection import Connection
+from muxpilot.tmux.hosts.endpoint import Endpoint, checked_socket, default_socket
+from muxpilot.tmux.hosts.ssh import FarEndpoint
+from muxpilot.tmux.objects.buffers import Buffers
+from muxpilot.tmux.objects.capture import Capture
+from muxpilot.tmux.objects.clients import Clients
+from muxpilot.tmux.objects.input import Input
+from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.sessions import Sessions
+from muxpilot.tmux.objects.shell_startup import Startup, Startups
+from muxpilot.tmux.objects.spawn import Spawner
+from muxpilot.tmux.objects.targets import Targets
+from muxpilot.tmux.objects.windows import Windows
 from muxpilot.tmux.streams import Streams
-from muxpilot.tmux.targets import Targets
 from muxpilot.tmux.version import Version
-from muxpilot.tmux.windows import Windows
 
 
 class Tmux:
@@ -58,7 +58,7 @@ class Tmux:
         self.capture = Capture(self.connection)
         self.input = Input(self.connection, self.buffers, self.panes)
         self.startups = Startups(None if ssh is not None else startup)
-        births = Births(self.connection, self.streams, self.startups)
+        births = Spawner(self.connection, self.streams, self.startups)
         self.windows = Windows(self.connection, births)
         self.sessions = Sessions(self.connection, self.clients, births)
         self.targets = Targets(self.connection, self.windows, self.panes)

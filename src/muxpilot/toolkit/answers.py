@@ -13,12 +13,12 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from muxpilot.frozen import frozen
-from muxpilot.toolkit.kinds import Schema
-from muxpilot.toolkit.names import camel
+from muxpilot.records import record
+from muxpilot.toolkit.argument_types import Schema
+from muxpilot.toolkit.casing import camel
 
 
-@frozen
+@record
 class Answer:
     """What goes back to the client: a text, and the same as data where the tool has an output schema.
 

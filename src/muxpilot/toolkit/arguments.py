@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
-from muxpilot.toolkit.kinds import Kind, Schema, Wrong, kind_of
-from muxpilot.toolkit.marks import Mark
-from muxpilot.toolkit.names import camel
+from muxpilot.records import record
+from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_types import Kind, Schema, Wrong, kind_of
+from muxpilot.toolkit.casing import camel
 
 REQUIRED = inspect.Parameter.empty
 
@@ -22,7 +22,7 @@ _TARGET_WORDS = {
 }
 
 
-@frozen
+@record
 class Argument:
     name: str
     wire: str

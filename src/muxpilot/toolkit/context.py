@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Any
 
-from muxpilot.frozen import frozen
-from muxpilot.reading.journals import Journals
+from muxpilot.reading.pane_cursor import Journals
 from muxpilot.record.recordings import Recordings
-from muxpilot.servers import Servers
-from muxpilot.shells.registry import Shells
+from muxpilot.records import record
+from muxpilot.shells.command_registry import Shells
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.servers import Servers
 from muxpilot.watch.registry import Told, Watches
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
@@ -33,7 +33,7 @@ def unkept(watch: str) -> None:
     """A watch of a caller of whom nobody knows whether it is still there ends by its own timeout."""
 
 
-@frozen
+@record
 class Caller:
     """Who asks: how to tell it of progress, of what its watches come to, and which end when it leaves."""
 
@@ -42,7 +42,7 @@ class Caller:
     keeps: Callable[[str], None] = unkept
 
 
-@frozen
+@record
 class Context:
     """One call's surroundings; `tmux` is the server that the call's `socket` names."""
 

@@ -9,12 +9,13 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, get_type_hints
 
+from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import output_schema
+from muxpilot.toolkit.argument_types import Schema, kind_of
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, listed
-from muxpilot.toolkit.kinds import Schema, kind_of
-from muxpilot.toolkit.names import kebab
+from muxpilot.toolkit.casing import kebab
 
 DEADLINE_S = 30.0
 
@@ -43,16 +44,6 @@ class Effect(Enum):
         if self is Effect.READ:
             return {"readOnlyHint": True}
         return {"destructiveHint": self in (Effect.TYPE, Effect.DESTROY)}
-
-
-class Scope(Enum):
-    """Which set of tools a client is offered."""
-
-    AGENTIC = "agentic"
-    PRIMITIVES = "primitives"
-    ALL = "all"
-    DEBUG = "debug"
-    CLASSIC = "classic"
 
 
 PRIMITIVE = frozenset({Scope.PRIMITIVES, Scope.ALL})
@@ -103,7 +94,7 @@ class Tool:
     def is_open(self, closes: Callable[[str], bool]) -> bool:
         return not closes(self.name)
 
-    async def aimed(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
         """Targets as ids, so that what is judged is what is acted on."""
         resolve = {SessionId: tmux.targets.session, WindowId: tmux.targets.window, PaneId: tmux.targets.pane}
         for argument in self.arguments:

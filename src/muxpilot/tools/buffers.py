@@ -10,17 +10,17 @@ from functools import partial
 from threading import Event
 from typing import Annotated, Literal, TypeVar
 
-from muxpilot.buffers import spans
-from muxpilot.buffers.folders import Folders
-from muxpilot.buffers.results import BufferMatches, Search
+from muxpilot.buffers import ranges
+from muxpilot.buffers.ranges import LARGEST, Anchor
 from muxpilot.buffers.search import Span
 from muxpilot.buffers.search import query as ready
-from muxpilot.buffers.spans import LARGEST, Anchor
+from muxpilot.buffers.search_results import BufferMatches, Search
 from muxpilot.errors import BadInput, MuxpilotError, NoServer, NotFound
-from muxpilot.frozen import frozen
+from muxpilot.files.allowed_paths import Folders
+from muxpilot.records import record
 from muxpilot.tmux import Buffer
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
 
 _SEARCH_S = 120.0
@@ -41,7 +41,7 @@ Fuzzy = Annotated[bool, "Also the best likeness in each line, lines up to 4096 b
 Threshold = Annotated[float | None, "How alike at least, 0 to 1 (0.8); switches fuzzyMatch on"]
 
 
-@frozen
+@record
 class BufferRow:
     name: str
     size: int
@@ -54,7 +54,7 @@ class BufferRow:
         return cls(row.name, min(row.size_bytes, 2**32 - 1), row.size_bytes, index, row.created)
 
 
-@frozen
+@record
 class BufferList:
     buffers: list[BufferRow]
 
@@ -175,17 +175,19 @@ async def search_buffer(
     """Search buffers without reading them yourself; offsets are bytes.
 
     While `truncatedBuffers` names any, ask again with `resumeFromOffset`: each match is told once."""
-    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
+    threshold = ranges.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
     asked = ready(query, mode, threshold=threshold, with_similarity=include_similarity)
     names, are_given = await _chosen(ctx, buffer, buffers)
-    starts = spans.starts(resume_from_offset or {}, names)
+    starts = ranges.starts(resume_from_offset or {}, names)
     search = Search(asked, threshold, context_bytes, max_matches)
     for name in names:
         if not search.has_room:
             search.put_off(name, starts.get(name, 0))
             continue
         try:
-            await _look(ctx, search, name, partial(spans.one_page, name, starts.get(name, 0), max_scan_bytes))
+            await _look(
+                ctx, search, name, partial(ranges.one_page, name, starts.get(name, 0), max_scan_bytes)
+            )
         except NotFound:
             if are_given:
                 raise
@@ -209,13 +211,13 @@ async def subsearch_buffer(
     ] = None,
 ) -> BufferMatches:
     """Search around an earlier match: for X near Y."""
-    threshold = spans.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
+    threshold = ranges.threshold(similarity_threshold, is_fuzzy=fuzzy_match or mode == "fuzzy")
     asked = ready(query, mode, threshold=threshold, with_similarity=include_similarity)
     name = buffer if buffer is not None else anchor.buffer
     if name is None:
         raise BadInput("Missing buffer name.", "Provide top-level 'buffer' or anchor.buffer.")
     search = Search(asked, threshold, context_bytes, max_matches)
-    await _look(ctx, search, name, partial(spans.around, anchor, context_bytes, resume_from_offset))
+    await _look(ctx, search, name, partial(ranges.around, anchor, context_bytes, resume_from_offset))
     return search.answer([name], mode)
 
 

@@ -6,18 +6,18 @@ import asyncio
 from typing import Annotated
 
 from muxpilot.errors import MuxpilotError, NoServer
-from muxpilot.frozen import frozen
-from muxpilot.servers import Named
+from muxpilot.records import record
 from muxpilot.tmux import Client, PaneId
+from muxpilot.tmux.servers import Named
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 # They are asked side by side; one that hangs must not hold back what the others say.
 _PATIENCE_S = 12.0
 
 
-@frozen
+@record
 class ClientRow:
     tty: str
     name: str
@@ -32,22 +32,22 @@ class ClientRow:
         return cls(row.tty, row.name, row.session_name, row.pid, row.width, row.height, row.is_readonly)
 
 
-@frozen
+@record
 class ClientList:
     clients: list[ClientRow]
 
 
-@frozen
+@record
 class DetachedClient:
     client_tty: str
 
 
-@frozen
+@record
 class Shown:
     shown: int
 
 
-@frozen
+@record
 class ServerRow:
     name: str
     socket: str
@@ -58,7 +58,7 @@ class ServerRow:
     reason: str | None = None
 
 
-@frozen
+@record
 class ServerList:
     servers: list[ServerRow]
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from muxpilot.errors import Refused
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.shells.command import Command
-from muxpilot.shells.results import CommandResult
+from muxpilot.shells.command_result import CommandResult
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.toolkit.argument_flags import Key, Mark
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Key, Mark
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
 
 CommandId = Annotated[str, "From execute-command"]
@@ -23,7 +23,7 @@ _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
 
 
-@frozen
+@record
 class CommandRow:
     command_id: str
     pane_id: str
@@ -33,7 +33,7 @@ class CommandRow:
     elapsed_ms: int
 
 
-@frozen
+@record
 class CommandList:
     commands: list[CommandRow]
 

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput, Refused
-from muxpilot.frozen import frozen
-from muxpilot.state.tty import mode_of
+from muxpilot.processes.tty import mode_of
+from muxpilot.records import record
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.keys import is_key, parse
+from muxpilot.tmux.objects.keys import is_key, parse
+from muxpilot.toolkit.argument_flags import Key
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Key
+from muxpilot.toolkit.sanitize import visible
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
-from muxpilot.toolkit.visible import visible
 from muxpilot.tools.panes import PaneDone
 
 _LONGEST_TYPING_S = DEADLINE_S * 0.8
@@ -35,13 +35,13 @@ _REFUSED_BYTES = {
 }
 
 
-@frozen
+@record
 class KeysSent:
     pane_id: str
     hint: str | None = None
 
 
-@frozen
+@record
 class BytesSent:
     pane_id: str
     bytes: int

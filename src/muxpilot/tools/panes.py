@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import ListedPane, PaneId, Program, SessionId, WindowId
+from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Mark
+from muxpilot.toolkit.sanitize import visible
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-from muxpilot.toolkit.visible import visible
 from muxpilot.tools.sessions import Killed
 
 _LONGEST_TITLE = 256  # any program in the pane may set it
 _DIRECTIONS = {"U": "up", "D": "down", "L": "left", "R": "right"}
 
 
-@frozen
+@record
 class PaneRow:
     id: PaneId
     index: int
@@ -45,48 +45,48 @@ class PaneRow:
         )
 
 
-@frozen
+@record
 class PaneList:
     panes: list[PaneRow]
 
 
-@frozen
+@record
 class PlacedPane:
     pane_id: str
     window_id: str
 
 
-@frozen
+@record
 class TitledPane:
     pane_id: str
     title: str
 
 
-@frozen
+@record
 class PaneDone:
     pane_id: str
 
 
-@frozen
+@record
 class ZoomedPane:
     pane_id: str
     zoomed: bool
 
 
-@frozen
+@record
 class SizedPane:
     pane_id: str
     width: int
     height: int
 
 
-@frozen
+@record
 class SwappedPanes:
     source_pane_id: str
     target_pane_id: str
 
 
-@frozen
+@record
 class BrokenPane:
     window_id: str
     window_name: str

@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput, NotFound
-from muxpilot.frozen import frozen
 from muxpilot.patterns import matcher
-from muxpilot.reading.journals import EVERYTHING
+from muxpilot.reading.pane_cursor import EVERYTHING
 from muxpilot.reading.scrollback import scrollback
+from muxpilot.records import record
 from muxpilot.tmux import PaneId, SessionId
-from muxpilot.tmux.capture import without_blank_end
+from muxpilot.tmux.objects.capture import without_blank_end
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 _FEW = 2000
 _LONGEST_ROW = 1 << 16
 
 
-@frozen
+@record
 class NewText:
     pane_id: str
     text: str
@@ -33,7 +33,7 @@ class NewText:
     alternate_screen: bool
 
 
-@frozen
+@record
 class Match:
     pane_id: str
     line: int
@@ -42,7 +42,7 @@ class Match:
     after: list[str]
 
 
-@frozen
+@record
 class Matches:
     matches: list[Match]
     truncated: bool

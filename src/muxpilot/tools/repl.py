@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
 from muxpilot.errors import BadInput, Refused
-from muxpilot.frozen import frozen
-from muxpilot.shells.repl import converse
+from muxpilot.records import record
+from muxpilot.repl import converse
 from muxpilot.tmux import PaneId
+from muxpilot.toolkit.argument_flags import Mark
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
 
 _LONGEST_S = 3600
@@ -22,7 +22,7 @@ _BESIDES_S = 15.0
 _TURNS: WeakValueDictionary[tuple[str, PaneId], asyncio.Lock] = WeakValueDictionary()
 
 
-@frozen
+@record
 class ReplResult:
     """`note` says what to do next: the input is not complete, or it asks for something."""
 

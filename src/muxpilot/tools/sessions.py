@@ -6,15 +6,15 @@ import os
 from typing import Annotated
 
 from muxpilot.errors import BadInput, NoServer, NotFound, Refused
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import Program, Session, SessionId, socket_for_path
+from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 
 
-@frozen
+@record
 class SessionRow:
     id: SessionId
     name: str
@@ -27,12 +27,12 @@ class SessionRow:
         return cls(row.id, row.name, row.windows, row.attached, row.created)
 
 
-@frozen
+@record
 class SessionList:
     sessions: list[SessionRow]
 
 
-@frozen
+@record
 class CreatedSession:
     session_id: str
     session_name: str
@@ -41,18 +41,18 @@ class CreatedSession:
     created: bool
 
 
-@frozen
+@record
 class RenamedSession:
     session_id: str
     name: str
 
 
-@frozen
+@record
 class Killed:
     killed: str
 
 
-@frozen
+@record
 class SocketOfPath:
     path: str
     socket: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from muxpilot.frozen import frozen
-from muxpilot.shells.kinds import shell_of
-from muxpilot.state import State, state_of
+from muxpilot.processes.state import State, state_of
+from muxpilot.records import record
+from muxpilot.shells.shell_table import shell_of
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
@@ -16,7 +16,7 @@ _LOOKS, _LOOK_EVERY_S = 10, 0.01
 _ALIKE = "in this shell the prompt and its own read look alike"
 
 
-@frozen
+@record
 class PaneState:
     """`note` says why something is not known, or not certain."""
 

@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
+from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import PaneId
+from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Mark
-from muxpilot.toolkit.spec import WORKFLOW, Effect, Scope, tool
+from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
 from muxpilot.tools.state import PaneState
 from muxpilot.watch.changes import until_quiet
-from muxpilot.watch.ends import ends_in
-from muxpilot.watch.outcome import WatchResult
-from muxpilot.watch.ready import NAMES as READY
+from muxpilot.watch.mark_tracker import ends_in
+from muxpilot.watch.probes import NAMES as READY
+from muxpilot.watch.progress import MODES, RARELY, Mode, unheard
 from muxpilot.watch.registry import Plan
-from muxpilot.watch.starting import running
-from muxpilot.watch.telling import MODES, RARELY, Mode, unheard
+from muxpilot.watch.result import WatchResult
+from muxpilot.watch.start import running
 from muxpilot.watch.triggers import Trigger, parse, readiness
 
 LONGEST_S = 86_400
@@ -116,7 +117,7 @@ def _refuse_here(ctx: Context, wanted: Sequence[Trigger]) -> None:
         )
 
 
-@frozen
+@record
 class PaneChange:
     pane_id: str
     changed: bool
@@ -150,12 +151,12 @@ async def wait_for_pane_change(
     )
 
 
-@frozen
+@record
 class WatchStarted:
     watch_id: str
 
 
-@frozen
+@record
 class WatchReport:
     """A watch; what it came to is there once it is done."""
 
@@ -169,7 +170,7 @@ class WatchReport:
     pane_state: object | None = None
 
 
-@frozen
+@record
 class WatchCancelled:
     watch_id: str
     cancelled: bool

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import Program, SessionId, Window, WindowId
+from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.kinds import Between
-from muxpilot.toolkit.marks import Mark
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.sessions import Killed
 
 
-@frozen
+@record
 class WindowRow:
     id: WindowId
     index: int
@@ -34,12 +34,12 @@ class WindowRow:
         )
 
 
-@frozen
+@record
 class WindowList:
     windows: list[WindowRow]
 
 
-@frozen
+@record
 class CreatedWindow:
     window_id: str
     window_name: str
@@ -48,31 +48,31 @@ class CreatedWindow:
     session_id: str
 
 
-@frozen
+@record
 class NamedWindow:
     window_id: str
     name: str
 
 
-@frozen
+@record
 class WindowDone:
     window_id: str
 
 
-@frozen
+@record
 class MovedWindow:
     window_id: str
     session_id: str
     index: int
 
 
-@frozen
+@record
 class LaidOut:
     window_id: str
     layout: str
 
 
-@frozen
+@record
 class Synchronized:
     window_id: str
     synchronized: bool

@@ -12,9 +12,9 @@ from contextlib import aclosing
 from typing import Any
 
 from muxpilot.errors import NoStream
+from muxpilot.terminal.safe_output import Harmless
 from muxpilot.tmux import End, Gap, PaneId, PaneStream, Tmux
 from muxpilot.tmux.streams import Event
-from muxpilot.view.harmless import Harmless
 from muxpilot.view.screen import look, look_at
 
 Tell = Callable[[str, dict[str, Any]], Awaitable[None]]

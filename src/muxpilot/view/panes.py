@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from muxpilot.errors import MuxpilotError, NoServer
-from muxpilot.frozen import frozen
-from muxpilot.tmux import Pane, Tmux, owner
+from muxpilot.records import record
+from muxpilot.tmux import Pane, Tmux
 from muxpilot.tmux.formats import fields
 from muxpilot.tmux.models import IS_NO_HUB, PANE
-from muxpilot.toolkit.visible import visible
+from muxpilot.tmux.objects import owner
+from muxpilot.toolkit.sanitize import visible
 
 _PATIENCE_S, _FAR_PATIENCE_S = 3.0, 12.0
 _LONGEST_NAME = 120
 
 
-@frozen
+@record
 class Seen(Pane):
     """A pane with all that a person knows it by."""
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from muxpilot.errors import NotFound
-from muxpilot.frozen import frozen
+from muxpilot.records import record
+from muxpilot.terminal.safe_output import harmless
 from muxpilot.tmux import PaneId, PaneStream, Tmux
-from muxpilot.view.harmless import harmless
 
 _HISTORY = 200
 
@@ -19,7 +19,7 @@ _FACTS = (
 _ASK = " ".join(f"#{{{name}}}" for name in _FACTS)
 
 
-@frozen
+@record
 class Screen:
     """`history` are the lines above, where they were asked for."""
 

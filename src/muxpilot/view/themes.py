@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from muxpilot.render.palette import THEMES, Theme, hexed
+from muxpilot.pictures.palette import THEMES, Theme, hexed
 
 _NAMES = "black red green yellow blue magenta cyan white".split()
 _OWN = {

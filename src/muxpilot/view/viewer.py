@@ -9,8 +9,8 @@ from typing import Any
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.view.follow import Follower, Tell
+from muxpilot.view.model import Stage
 from muxpilot.view.panes import Seen, Server, key_of, told
-from muxpilot.view.stage import Stage
 
 log = logging.getLogger("muxpilot")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.watch.starting import from_now
+from muxpilot.watch.start import from_now
 from muxpilot.watch.triggers import Trigger
 from muxpilot.watch.watch import Watch
 
 
-@frozen
+@record
 class Change:
     """Whether it changed; how long it was waited for, and how long nothing had changed at the end."""
 

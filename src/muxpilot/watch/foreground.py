@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 
 from muxpilot.errors import MuxpilotError
-from muxpilot.state import State, state_of
+from muxpilot.processes.identity import answers
+from muxpilot.processes.state import State, state_of
 from muxpilot.tmux import Pane
-from muxpilot.tmux.process import answers
 
 # The state is asked for after so much silence, and again while nothing is printed, ever less often.
 PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.watch.urls import LOOPBACK_ONLY
 
 
-@frozen
+@record
 class Limits:
     """`hosts` are those that a url may name besides this machine."""
 

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.watch.ends import Ends
 from muxpilot.watch.limits import Limits
-from muxpilot.watch.outcome import Describe, WatchResult, outcome
-from muxpilot.watch.starting import Begin, from_now
-from muxpilot.watch.telling import RARELY, Mode, Progress, Teller, unheard
+from muxpilot.watch.mark_tracker import Ends
+from muxpilot.watch.progress import RARELY, Mode, Progress, Teller, unheard
+from muxpilot.watch.result import Describe, WatchResult, outcome
+from muxpilot.watch.start import Begin, from_now
 from muxpilot.watch.triggers import Trigger
 from muxpilot.watch.watch import Watch
 
@@ -32,7 +32,7 @@ _TELL_S = 1.0
 Told = Callable[[WatchResult, int | None], Awaitable[None]]
 
 
-@frozen
+@record
 class Plan:
     """What to watch, for what, and how long."""
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
-from muxpilot.watch.finding import Finder
+from muxpilot.records import record
+from muxpilot.watch.line_matcher import Finder
 from muxpilot.watch.urls import LOOPBACK_ONLY, Address, address
 
 ARGUMENT = "triggers"
@@ -16,7 +16,7 @@ ARGUMENT = "triggers"
 ERROR_WORDS = r"(?i:error[:\s]|fatal|panic|exception|failed)|\bFAIL\b"
 
 
-@frozen
+@record
 class Trigger:
     """One thing to wait for; `word` is how it was asked for, and the event that is told."""
 

@@ -7,7 +7,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from muxpilot.errors import BadInput
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 
 LOOPBACK_ONLY: tuple[str, ...] = ()
 
@@ -15,7 +15,7 @@ _PORTS = {"http": 80, "https": 443}
 LOOPBACKS = ("127.0.0.1", "::1")
 
 
-@frozen
+@record
 class Address:
     """Where to connect, and what to ask for; `hosts` are tried in turn."""
 

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream
 from muxpilot.tmux.streams import Event
-from muxpilot.watch.ends import Ends
 from muxpilot.watch.foreground import PAUSES_S, Foreground, is_at_prompt
-from muxpilot.watch.ready import NAMES as READY
-from muxpilot.watch.ready import ready
-from muxpilot.watch.sieve import Sieve
-from muxpilot.watch.telling import Teller
+from muxpilot.watch.mark_tracker import Ends
+from muxpilot.watch.probes import NAMES as READY
+from muxpilot.watch.probes import ready
+from muxpilot.watch.progress import Teller
+from muxpilot.watch.trigger_matcher import Sieve
 from muxpilot.watch.triggers import Trigger
 
 # A line without an end counts when nothing more comes for so long: prompts have no newline.
@@ -28,7 +28,7 @@ _WITHOUT_PANE = READY | {"idle", "quiet"}
 _NEVER = float("inf")
 
 
-@frozen
+@record
 class Fired:
     """What ended a watch."""
 
@@ -37,7 +37,7 @@ class Fired:
     exit_code: int | None = None
 
 
-@frozen
+@record
 class Start:
     """Where a watch begins in the pane's stream, or in a command's own; `leave` is called when it ends.
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.server.http_rig import TOKEN, Web, serving
-from tests.server.wire import Place, private_place
+from tests.rigs.http_server import TOKEN, Web, serving
+from tests.rigs.wire import Place, private_place
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ import pytest
 from muxpilot.app import build
 from muxpilot.config import settings
 from muxpilot.server import http
-from tests.conftest import eventually, is_running, within
-from tests.server.http_rig import Web, closed, connected, head, request, serving
-from tests.server.wire import LIMIT_S, Place, private_place
+from tests.rigs.http_server import Web, closed, connected, head, request, serving
+from tests.rigs.waiting import eventually, is_running, within
+from tests.rigs.wire import LIMIT_S, Place, private_place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

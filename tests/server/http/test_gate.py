@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from muxpilot.server.pipes import LARGEST_LINE
-from tests.server.http_rig import TOKEN, Web, answer_of, closed, connected, head, opening, request
-from tests.server.wire import LIMIT_S
+from muxpilot.server.fd_streams import LARGEST_LINE
+from tests.rigs.http_server import TOKEN, Web, answer_of, closed, connected, head, opening, request
+from tests.rigs.wire import LIMIT_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

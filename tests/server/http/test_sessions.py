@@ -10,9 +10,9 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.conftest import eventually
-from tests.server.http_rig import Web, answer_of, request, serving, session
-from tests.server.wire import LIMIT_S, Place
+from tests.rigs.http_server import Web, answer_of, request, serving, session
+from tests.rigs.waiting import eventually
+from tests.rigs.wire import LIMIT_S, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

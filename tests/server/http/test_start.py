@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.http_rig import TOKEN, opening, serving
-from tests.server.wire import LIMIT_S, Place, command, environment
+from tests.rigs.http_server import TOKEN, opening, serving
+from tests.rigs.wire import LIMIT_S, Place, command, environment
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

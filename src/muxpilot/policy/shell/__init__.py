@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muxpilot.policy.shell.loose import hides_a_command, pieces
+from muxpilot.policy.shell.guess import hides_a_command, pieces
 from muxpilot.policy.shell.reader import Statement
 from muxpilot.policy.shell.statements import Reading, read, read_variable
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muxpilot.policy.shell import runners
+from muxpilot.policy.shell import wrappers
 from muxpilot.policy.shell.words import Word, joined
 
 if TYPE_CHECKING:
@@ -64,24 +64,24 @@ def _alias(reader: Reader, words: Sequence[Word], node: Node) -> bool:
 
 
 def _find(reader: Reader, words: Sequence[Word], node: Node) -> bool:
-    starts = runners.FINDERS[words[0].text.rpartition("/")[2].lstrip("=")]
-    for inner in runners.found_commands(words, starts):
+    starts = wrappers.FINDERS[words[0].text.rpartition("/")[2].lstrip("=")]
+    for inner in wrappers.found_commands(words, starts):
         reader.simple(inner, node)
     return False
 
 
 def _xargs(reader: Reader, words: Sequence[Word], node: Node) -> bool:
     replaces = any(word.text[:2] in ("-I", "-i") or word.text.startswith("--replace") for word in words)
-    hole = next(iter(runners.option_values(words, ("-I",))), Word("{}", "{}")).text
-    holes = [runners.with_holes(word, hole) if replaces else word for word in words]
-    return reader.runner(runners.RUNNERS["xargs"], holes, node)
+    hole = next(iter(wrappers.option_values(words, ("-I",))), Word("{}", "{}")).text
+    holes = [wrappers.with_holes(word, hole) if replaces else word for word in words]
+    return reader.runner(wrappers.RUNNERS["xargs"], holes, node)
 
 
 def _looking(reader: Reader, words: Sequence[Word], node: Node) -> bool:
     """`command -v rm` runs nothing."""
     if len(words) > 1 and words[1].text in ("-v", "-V"):
         return False
-    return reader.runner(runners.RUNNERS["command"], words, node)
+    return reader.runner(wrappers.RUNNERS["command"], words, node)
 
 
 def _history(reader: Reader, words: Sequence[Word], node: Node) -> bool:
@@ -91,7 +91,7 @@ def _history(reader: Reader, words: Sequence[Word], node: Node) -> bool:
 
 
 def _hash(reader: Reader, words: Sequence[Word], node: Node) -> bool:
-    for value in runners.option_values(words[1:], ("-p",)):
+    for value in wrappers.option_values(words[1:], ("-p",)):
         reader.simple([value], node)
     for word in words[1:]:
         _, equals, program = word.text.partition("=")
@@ -119,7 +119,7 @@ SPECIAL: Mapping[str, Special] = {
     "source": _source,
     "trap": _trap,
     "alias": _alias,
-    **dict.fromkeys(runners.FINDERS, _find),
+    **dict.fromkeys(wrappers.FINDERS, _find),
     "xargs": _xargs,
     "command": _looking,
     "fc": _history,

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muxpilot.frozen import frozen
-from muxpilot.policy.shell import escapes, loose, runners
+from muxpilot.policy.shell import guess, indirect_commands, wrappers
 from muxpilot.policy.shell.builtins import NOT_A_FILE, SPECIAL
 from muxpilot.policy.shell.tree import (
     fed,
@@ -25,6 +24,7 @@ from muxpilot.policy.shell.tree import (
     words_of,
 )
 from muxpilot.policy.shell.words import Word, joined, unquoted
+from muxpilot.records import record
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,7 +47,7 @@ _RESERVED = frozenset(
 )
 
 
-@frozen
+@record
 class Statement:
     """`text` is what is judged: words without quotes, then redirections.
 
@@ -117,29 +117,29 @@ class Reader:
 
     def _runs_others(self, name: str, words: Sequence[Word], node: Node) -> bool:
         """Judge what this program runs; true if it is nothing but a way to run that."""
-        for value in runners.option_values(words[1:], runners.TEXT_OPTIONS.get(name, ())):
+        for value in wrappers.option_values(words[1:], wrappers.TEXT_OPTIONS.get(name, ())):
             self.nested(value)
-        if name in runners.SHELLS:
+        if name in wrappers.SHELLS:
             return self._shell(words, node)
         if name in SPECIAL:
             return SPECIAL[name](self, words, node)
-        if name in escapes.NAMING:
+        if name in indirect_commands.NAMING:
             self._naming(name, words)
-        if name in runners.INTERPRETERS:
+        if name in wrappers.INTERPRETERS:
             self._guess(name, words, node)
-        if name in escapes.EXPANDING:
+        if name in indirect_commands.EXPANDING:
             self._expanding(words)
-        for text in escapes.possible_commands(name, words):
+        for text in indirect_commands.possible_commands(name, words):
             self.guessed(text)
-        if escapes.is_anywhere(name) and not self._is_guessing:
+        if indirect_commands.is_anywhere(name) and not self._is_guessing:
             self._anywhere(words, node)
-        if name in runners.CONTAINERS:
+        if name in wrappers.CONTAINERS:
             self._contained(words, node)
-        runner = runners.RUNNERS.get(name)
+        runner = wrappers.RUNNERS.get(name)
         return runner is not None and self.runner(runner, words, node)
 
-    def runner(self, runner: runners.Runner, words: Sequence[Word], node: Node) -> bool:
-        assignments, inner = runners.inner_of(runner, words)
+    def runner(self, runner: wrappers.Runner, words: Sequence[Word], node: Node) -> bool:
+        assignments, inner = wrappers.inner_of(runner, words)
         for word in assignments:
             self.assigned(word.text, is_fixed=word.is_fixed)
         if not inner:
@@ -193,16 +193,16 @@ class Reader:
             self.problems += inner.problems
 
     def _guess(self, name: str, words: Sequence[Word], node: Node) -> None:
-        rules = runners.option_values(words[1:], ("-f", "--file", "--makefile"))
+        rules = wrappers.option_values(words[1:], ("-f", "--file", "--makefile"))
         if name in ("make", "gmake") and any(NOT_A_FILE.fullmatch(value.text) for value in rules):
             self.problems.append("make would read its rules from its input")
         given = (word for word in fed(node) if word is not None)
         for word in (*words[1:], *given):
-            for text in (*loose.strings(word.text), word.text, *escapes.escaped(name, word.text)):
+            for text in (*guess.strings(word.text), word.text, *indirect_commands.escaped(name, word.text)):
                 self.guessed(text)
 
     def guessed(self, text: str) -> None:
-        self.statements += [Statement(piece, piece, is_guess=True) for piece in loose.pieces(text)]
+        self.statements += [Statement(piece, piece, is_guess=True) for piece in guess.pieces(text)]
 
     def _anywhere(self, words: Sequence[Word], node: Node, *, is_fed: bool = True) -> None:
         """Every word may begin the command; what is not known counts only where a shell would read it."""
@@ -212,11 +212,11 @@ class Reader:
             inner = Reader(self._depth + 1, is_fed=is_fed, is_guessing=True)
             inner.simple(words[at : at + _MOST_GUESSED], node)
             self.statements += [replace(row, is_guess=True) for row in inner.statements]
-            if words[at].text.rpartition("/")[2] in runners.SHELLS:
+            if words[at].text.rpartition("/")[2] in wrappers.SHELLS:
                 self.problems += inner.problems
 
     def _naming(self, name: str, words: Sequence[Word]) -> None:
-        variable = escapes.set_unseen(name, words)
+        variable = indirect_commands.set_unseen(name, words)
         if variable is not None:
             self.problems.append(f"it sets {variable} to what is known only to the shell")
         for word in words[1:]:
@@ -237,7 +237,7 @@ class Reader:
         if start is not None and not self._is_guessing:
             self._anywhere(words[start:], node, is_fed=self._is_fed)
         for at in range(2, len(words)):
-            if words[at].text.rpartition("/")[2] in runners.SHELLS:
+            if words[at].text.rpartition("/")[2] in wrappers.SHELLS:
                 self._shell(words[at:], node)
                 return
 
@@ -247,12 +247,12 @@ class Reader:
 
     def assigned(self, text: str, *, is_fixed: bool) -> None:
         name, _, value = text.partition("=")
-        if runners.gives_meaning(name):
+        if wrappers.gives_meaning(name):
             self.nested(Word(text, value, is_fixed))
         name = name.partition("[")[0].rstrip("+")
-        if runners.changes_what_runs(name):
+        if wrappers.changes_what_runs(name):
             self.statements.append(Statement(text, text))
-        if runners.is_run_by_somebody(name):
+        if wrappers.is_run_by_somebody(name):
             self.nested(Word(text, value, is_fixed))
         elif name.startswith("BASH_FUNC_"):
             self.nested(Word(text, f"f {value}", is_fixed))
@@ -269,7 +269,7 @@ class Reader:
             name, equals, value = word.text.partition("=")
             if equals and word.source[:1] in ("'", '"', "$", "\\"):
                 self.assigned(word.text, is_fixed=word.is_fixed)
-            if equals and is_reference and runners.changes_what_runs(value.partition("[")[0]):
+            if equals and is_reference and wrappers.changes_what_runs(value.partition("[")[0]):
                 self.problems.append(f"it gives {value} another name: {name}")
 
     def redirection(self, node: Node) -> None:
@@ -280,14 +280,14 @@ class Reader:
 
     def expansion(self, node: Node) -> None:
         found = _SETTING_EXPANSION.match(source_of(node))
-        if found is not None and runners.changes_what_runs(found[1]):
+        if found is not None and wrappers.changes_what_runs(found[1]):
             self.problems.append(f"it sets {found[1]} to what is known only to the shell")
         if _PROMPT_EXPANSION.search(source_of(node)):
             self.problems.append("it expands a variable as a prompt, which may run anything")
 
     def loop(self, node: Node) -> None:
         variable = node.child_by_field_name("variable")
-        if variable is not None and runners.changes_what_runs(source_of(variable)):
+        if variable is not None and wrappers.changes_what_runs(source_of(variable)):
             self.problems.append(f"it sets {source_of(variable)} to what is known only to the shell")
 
     def tested(self, node: Node) -> None:

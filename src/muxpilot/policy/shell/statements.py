@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from muxpilot.frozen import frozen
-from muxpilot.policy.shell import otherwise
+from muxpilot.policy.shell import other_shells
 from muxpilot.policy.shell.reader import TOO_MUCH, Reader, Statement, is_too_much
+from muxpilot.records import record
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
@@ -14,7 +14,7 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _HISTORY = re.compile(r"(?<![\\$\[{(])!(?=[\w!?$^*#-])|(?:^|\n)\^")
 
 
-@frozen
+@record
 class Reading:
     """`problem` says why the text cannot be judged; `is_shell` is false where the grammar does not fit.
 
@@ -38,7 +38,7 @@ def read(text: str, *, is_at_prompt: bool = False) -> Reading:
     if _HISTORY.search(_SINGLE_QUOTED.sub("''", plain)):
         reader.problems.append("it may recall a line of the shell's history")
     reader.text(plain)
-    others = [*otherwise.readings(plain, is_at_prompt=is_at_prompt)]
+    others = [*other_shells.readings(plain, is_at_prompt=is_at_prompt)]
     for _, variant in others:
         reader.otherwise(variant)
     problem = reader.problems[0] if reader.problems else None

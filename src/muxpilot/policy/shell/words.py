@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 
 _ANSI_C = {
     **{letter: chr(code) for letter, code in zip("abefnrtv", (7, 8, 27, 12, 10, 13, 9, 11), strict=True)},
@@ -21,7 +21,7 @@ _READ_BY_FISH = re.compile(r"\\(?:[xX][0-9a-fA-F]|[uU][0-9a-fA-F]|[0-7]|c.)")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
 
-@frozen
+@record
 class Word:
     """`text` is what the program gets; where the shell would change it, `is_fixed` is false."""
 

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from muxpilot.errors import ConnectionLost, NoStream
-from muxpilot.tmux.connection import Connection
-from muxpilot.tmux.control import ControlClient
+from muxpilot.tmux.connection.connection import Connection
+from muxpilot.tmux.connection.control import ControlClient
+from muxpilot.tmux.connection.protocol import Notice, Output
 from muxpilot.tmux.ids import PaneId, SessionId
-from muxpilot.tmux.protocol import Notice, Output
 from muxpilot.tmux.streams.stream import PaneStream
 
 # What a client that does not keep up is behind, in seconds, when tmux drops its backlog and says so.

@@ -14,12 +14,12 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from muxpilot.tmux.control import Braces
-from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.connection.control import Braces
+from muxpilot.tmux.hosts.endpoint import Command
+from muxpilot.tmux.hosts.temporary_folder import Scratch, remove_fifo
 from muxpilot.tmux.ids import PaneId
-from muxpilot.tmux.launch import Launch
+from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import literal
-from muxpilot.tmux.scratch import Scratch, remove_fifo
 from muxpilot.tmux.streams.stream import Exit, PaneStream
 
 _PIPE_BYTES = 1 << 20

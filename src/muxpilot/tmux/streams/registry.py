@@ -15,14 +15,14 @@ from muxpilot.errors import (
     NotFound,
     Unreachable,
 )
-from muxpilot.tmux.connection import Connection
-from muxpilot.tmux.endpoint import Command
+from muxpilot.tmux.connection.attached_client import DEATHS
+from muxpilot.tmux.connection.connection import Connection
+from muxpilot.tmux.connection.protocol import Notice, Output
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId
-from muxpilot.tmux.launch import Launch
-from muxpilot.tmux.lifeline import DEATHS
 from muxpilot.tmux.models import Pane
-from muxpilot.tmux.panes import Panes
-from muxpilot.tmux.protocol import Notice, Output
+from muxpilot.tmux.objects.launch import Launch
+from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.streams.output import OutputSource
 from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import Exit, PaneStream

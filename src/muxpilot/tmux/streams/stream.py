@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from muxpilot.frozen import frozen
+from muxpilot.records import record
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.ring import Ring
 
@@ -17,13 +17,13 @@ MEMORY_BYTES = 1 << 20
 _CHUNK = 1 << 18
 
 
-@frozen
+@record
 class Data:
     offset: int
     data: bytes
 
 
-@frozen
+@record
 class Gap:
     """Bytes before `offset` that were not seen; `lost` is None where their number is not known."""
 
@@ -32,7 +32,7 @@ class Gap:
     reason: str
 
 
-@frozen
+@record
 class Exit:
     """How a program ended: the status as a shell tells it, and the signal if it was one."""
 
@@ -40,7 +40,7 @@ class Exit:
     signal: int | None = None
 
 
-@frozen
+@record
 class End:
     """The pane is gone or its program has ended; the status as a shell tells it, where it is known."""
 

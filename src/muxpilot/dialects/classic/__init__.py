@@ -1,0 +1,7 @@
+"""Scope `classic`: fourteen tools with tmux's own targets, answered in lines of text."""
+
+from __future__ import annotations
+
+from muxpilot.dialects.classic.tools import CLASSIC
+
+__all__ = ["CLASSIC"]

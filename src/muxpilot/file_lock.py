@@ -1,0 +1,43 @@
+"""Locks between processes, by `flock`: they end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def try_lock(file: int, *, is_shared: bool = False) -> bool:
+    """Lock an open file without waiting. Return False while another process holds it."""
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def open_lock_file(path: str | Path) -> int:
+    """Open a lock file for its owner only, and create it where it is missing. Links are not followed."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def acquire(path: str | Path, *, is_shared: bool = False) -> int | None:
+    """Return the lock file, open and locked; None while another process holds it.
+
+    The last holder removes the file, so one that was removed after we opened it does not count.
+    """
+    file = open_lock_file(path)
+    with suppress(FileNotFoundError):
+        if try_lock(file, is_shared=is_shared) and os.path.samestat(os.fstat(file), os.stat(path)):
+            return file
+    os.close(file)
+    return None
+
+
+def release(path: str | Path, file: int) -> None:
+    """Unlock and close a lock file; remove it if no other process shares it."""
+    with suppress(OSError):
+        if try_lock(file) and os.path.samestat(os.fstat(file), os.stat(path)):
+            os.unlink(path)
+    os.close(file)

@@ -1,0 +1,1 @@
+"""Paths that tools may read and write."""

@@ -1,7 +1,0 @@
-"""Scope `classic`: fourteen tools with tmux's own targets, answered in lines of text."""
-
-from __future__ import annotations
-
-from muxpilot.scopes.classic.tools import CLASSIC
-
-__all__ = ["CLASSIC"]

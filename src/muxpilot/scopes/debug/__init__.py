@@ -1,7 +1,0 @@
-"""Scope `debug`: five tools for panes of its own, which end with the server."""
-
-from __future__ import annotations
-
-from muxpilot.scopes.debug.tools import Debug
-
-__all__ = ["Debug"]

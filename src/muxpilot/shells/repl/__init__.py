@@ -1,7 +1,0 @@
-"""Dialogues with programs that have a prompt: python, node, psql, gdb and whatever else waits for a line."""
-
-from __future__ import annotations
-
-from muxpilot.shells.repl.dialogue import Reply, converse
-
-__all__ = ["Reply", "converse"]

@@ -1,0 +1,106 @@
+"""From what a caller writes to tmux's ids, exactly: `dev` is never `develop`, and nothing is never something.
+
+A target is an id (`$1`, `@2`, `%3`), a session's name, or `session:window.pane` with names or numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muxpilot.errors import Ambiguous, BadInput, NotFound
+from muxpilot.tmux.connection.connection import Connection
+from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.models import ListedPane, Window
+from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.windows import Windows
+
+
+class Targets:
+    def __init__(self, connection: Connection, windows: Windows, panes: Panes) -> None:
+        self._connection = connection
+        self._windows = windows
+        self._panes = panes
+
+    async def session(self, text: str) -> SessionId:
+        if self._is_id(SessionId, text):
+            return SessionId(text)
+        sessions = {row.session_name: row.session_id for row in await self._windows.list()}
+        for name in (text, text.removeprefix("="), text.removeprefix("=").removesuffix(":")):
+            if name in sessions:
+                return sessions[name]
+        raise NotFound("session", text)
+
+    async def window(self, text: str) -> WindowId:
+        if self._is_id(WindowId, text):
+            return WindowId(text)
+        return _window(await self._windows.list(), text, text).id
+
+    async def pane(self, text: str) -> PaneId:
+        if self._is_id(PaneId, text):
+            return PaneId(text)
+        windows, (place, pane) = await self._windows.list(), _split_pane(text)
+        try:
+            return _window(windows, text, text).active_pane_id
+        except NotFound:
+            if pane is None:
+                raise NotFound("pane", text) from None
+        try:
+            window = _window(windows, place, text)
+        except NotFound:
+            raise NotFound("pane", text) from None
+        return _pane(await self._panes.list(window.id), pane, text)
+
+    def _is_id(self, kind: type[SessionId | WindowId | PaneId], text: str) -> bool:
+        """An id needs no asking; one of our own is nobody else's to use."""
+        if not text.strip(":.= "):
+            raise BadInput(f"The {kind.noun} is empty.", f"Give an id, or a name from list-{kind.noun}s.")
+        if self._connection.is_our_own(text):
+            raise NotFound(kind.noun, text)
+        return kind.matches(text)
+
+
+def _split_pane(text: str) -> tuple[str, str | None]:
+    place, dot, pane = text.rpartition(".")
+    return (place, pane) if dot and ":" in place else (text, None)
+
+
+def _window(windows: Sequence[Window], text: str, wanted: str) -> Window:
+    """The longest session's name that fits wins; alone, it means the session's current window."""
+    for spelling in (text, text.removeprefix("=")):
+        place = _session_part(windows, spelling)
+        if place is not None:
+            return _window_of(_of_session(windows, place), spelling[len(place) + 1 :], wanted)
+    raise NotFound("window", wanted)
+
+
+def _session_part(windows: Sequence[Window], text: str) -> str | None:
+    places = {place for row in windows for place in (row.session_id, row.session_name)}
+    return max((place for place in places if f"{text}:".startswith(f"{place}:")), key=len, default=None)
+
+
+def _of_session(windows: Sequence[Window], place: str) -> Sequence[Window]:
+    by_id = [row for row in windows if row.session_id == place]
+    return by_id or [row for row in windows if row.session_name == place]
+
+
+def _window_of(windows: Sequence[Window], text: str, wanted: str) -> Window:
+    if not text:
+        return next(row for row in windows if row.is_active)
+    exact = [row for row in windows if text in (row.id, str(row.index))]
+    return _one(exact or [row for row in windows if text == row.name], wanted)
+
+
+def _one(rows: Sequence[Window], wanted: str) -> Window:
+    if not rows:
+        raise NotFound("window", wanted)
+    if len(rows) > 1:
+        ids = ", ".join(row.id for row in rows)
+        raise Ambiguous(f"{wanted!r} is the name of several windows: {ids}.", "Use an id.")
+    return rows[0]
+
+
+def _pane(panes: Sequence[ListedPane], text: str, wanted: str) -> PaneId:
+    for row in panes:
+        if text in (row.id, str(row.index)):
+            return row.id
+    raise NotFound("pane", wanted)

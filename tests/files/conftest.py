@@ -1,0 +1,7 @@
+"""A real MCP client on a real muxpilot over stdio, with a tmux server of its own."""
+
+from __future__ import annotations
+
+from tests.rigs.mcp_fixtures import call, fails, name, pane, place, rig, under
+
+__all__ = ["call", "fails", "name", "pane", "place", "rig", "under"]

@@ -1,0 +1,110 @@
+"""What muxpilot made and what others made: the key that leaves those alone, and the audit's word on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muxpilot.app import build
+from muxpilot.config import settings
+from tests.rigs.policies import Place, Policy, standing
+from tests.rigs.waiting import eventually
+
+KEY = "security.allow_foreign"
+TOML = "[security]\nallow_foreign = false\n"
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with standing() as place:
+        yield place
+
+
+# Every one of them is aimed at what a person made.
+TOUCHING: list[tuple[str, dict[str, Any]]] = [
+    ("send-keys", {"paneId": "PANE", "keys": "ls"}),
+    ("send-enter", {"paneId": "PANE"}),
+    ("execute-command", {"paneId": "PANE", "command": "true"}),
+    ("start-and-watch", {"paneId": "PANE", "command": "true", "pattern": "x"}),
+    ("run-in-repl", {"paneId": "PANE", "input": "1"}),
+    ("resize-pane", {"paneId": "PANE", "height": 5}),
+    ("select-layout", {"windowId": "dev:first", "layout": "tiled"}),
+    ("rename-session", {"sessionId": "dev", "newName": "x"}),
+    ("respawn-pane", {"paneId": "PANE", "kill": True}),
+    ("kill-pane", {"paneId": "PANE"}),
+    ("kill-window", {"windowId": "dev:first"}),
+    ("kill-session", {"sessionId": "dev"}),
+    ("detach-client", {"clientTty": "/dev/pts/999"}),
+]
+
+
+def panes(place: Place) -> str:
+    return place.raw("list-panes", "-a", "-F", "#{session_name} #{pane_id} #{pane_pid} #{pane_height}")
+
+
+async def test_what_a_person_made_is_read_but_neither_typed_into_changed_nor_ended(
+    under: Policy, place: Place
+) -> None:
+    before = panes(place)
+    pane = place.panes["one"]
+    async with under(TOML) as it:
+        for tool, arguments in TOUCHING:
+            given = {name: pane if value == "PANE" else value for name, value in arguments.items()}
+            await it.denied(KEY, tool, **given)
+        results = await it.call("run-on", command="true", panes=[{"paneId": pane}])
+        assert KEY in results["results"][0]["reason"]
+        assert await it.call("capture-pane", paneId=pane) is not None
+        await it.call("display-message", message="hello", paneId=pane)
+
+    async def is_as_before() -> bool:
+        """Our own session takes a moment to go."""
+        return panes(place) == before
+
+    await eventually(is_as_before)
+
+
+async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it(
+    under: Policy, place: Place
+) -> None:
+    async with under("") as earlier:
+        made = await earlier.call("create-session", name="ours", command="cat")
+    async with under(TOML) as it:
+        await it.call("send-keys", paneId=made["paneId"], keys="typed", enter=True)
+        split = await it.call("split-pane", paneId=place.panes["one"], command="cat")
+        await it.call("kill-pane", paneId=split["paneId"])
+        theirs = place.raw("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", made["paneId"])
+        for tool, target in (
+            ("kill-window", {"windowId": made["windowId"]}),
+            ("kill-session", {"sessionId": "ours"}),
+        ):
+            assert theirs in await it.denied(KEY, tool, **target)
+        place.raw("set-option", "-w", "-t", made["windowId"], "synchronize-panes", "on")
+        assert theirs in await it.denied(KEY, "send-keys", paneId=made["paneId"], keys="x")
+        place.raw("kill-pane", "-t", theirs)
+        assert (await it.call("kill-session", sessionId="ours"))["killed"] == made["sessionId"]
+
+
+async def test_the_audit_says_of_what_was_ended_who_had_made_it(place: Place, tmp_path: Path) -> None:
+    app = build(settings({}, scope="all", socket=place.socket, audit=str(tmp_path / "log")))
+    made = (await app.dispatch.call("create-session", {"name": "ours", "command": "cat"})).structured
+    assert made is not None
+    for name, arguments in (
+        ("kill-pane", {"paneId": place.panes["two"]}),
+        ("kill-session", {"sessionId": "other"}),
+        ("kill-session", {"sessionId": "ours"}),
+        ("kill-session", {"sessionId": "gone"}),
+    ):
+        await app.dispatch.call(name, arguments)
+    await app.close()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(line["ok"], line.get("made_by")) for line in lines] == [
+        (True, None),
+        (True, "others"),
+        (True, "others"),
+        (True, "muxpilot"),
+        (False, None),
+    ]

@@ -1,0 +1,103 @@
+"""An input of many lines becomes what is typed at one prompt after the other, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from muxpilot.errors import BadInput
+from muxpilot.repl.prompt_table import Kind, prompt_of
+from muxpilot.repl.steps import By, checked, steps_of
+
+PYTHON = prompt_of(">>> ", "python3").kind
+IPYTHON = prompt_of("In [1]: ", "python").kind
+NODE = prompt_of("> ", "node").kind
+GDB = prompt_of("(gdb) ", "gdb").kind
+SQLITE = prompt_of("sqlite> ", "sqlite3").kind
+
+
+def texts(kind: Kind, text: str, *, goes_on: bool = False) -> list[str]:
+    return [step.text for step in steps_of(kind, text, goes_on=goes_on)]
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("1+1", ["1+1"]),
+        ("a = 1\nb = 2\n", ["a = 1", "b = 2"]),
+        ("a = 1; b = 2\nc", ["a = 1; b = 2", "c"]),
+        ("def f():\n    return 1\nf()", ["def f():\n    return 1\n", "f()"]),
+        ("def f():\n    a = 1\n\n    return a", ["def f():\n    a = 1\n \n    return a\n"]),
+        ('def f():\n    """a\n\n    b"""\n\n    x', ['def f():\n    """a\n\n    b"""\n \n    x\n']),
+        ('x = """a\n\nb"""', ['x = """a\n\nb"""']),
+        ("x = [\n1,\n\n2]", ["x = [\n1,\n\n2]"]),
+        ("@a\n@b\ndef f(): pass", ["@a\n@b\ndef f(): pass\n"]),
+        ("for i in x: i", ["for i in x: i\n"]),
+        ("if a:\n  b\nelse:\n  c\nd", ["if a:\n  b\nelse:\n  c\n", "d"]),
+        ("try:\n  a\nexcept E:\n  b\nfinally:\n  c", ["try:\n  a\nexcept E:\n  b\nfinally:\n  c\n"]),
+        ("a\n# remark\n\nb", ["a", "b"]),
+        ("# remark", ["# remark"]),
+        ("", [""]),
+        ("def f(x):", ["def f(x):"]),
+        ("foo(", ["foo("]),
+        ("print 1\nprint 2", ["print 1", "print 2"]),
+        ("if a:\n  print 1\n\n  print 2\nelse:\n  print 3\nb", [
+            "if a:\n  print 1\n \n  print 2\nelse:\n  print 3\n", "b",
+        ]),
+        ("%time x\ny", ["%time x", "y"]),
+    ],
+)  # fmt: skip
+def test_python_gets_statement_by_statement(text: str, typed: list[str]) -> None:
+    steps = steps_of(PYTHON, text, goes_on=False)
+    assert [step.text for step in steps] == typed
+    assert {step.by for step in steps} == {By.PASTING}
+    assert [step.newlines for step in steps] == [step.text.count("\n") + 1 for step in steps]
+
+
+def test_the_rest_of_a_python_block_ends_it() -> None:
+    assert texts(PYTHON, "    return 3", goes_on=True) == ["    return 3\n"]
+    assert texts(PYTHON, "3)", goes_on=True) == ["3)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "may_close"),
+    [
+        ("1", False),
+        ("def f():\n    1", True),
+        ("for i in x: i", True),
+        ("def f():\n    1\nf()", False),
+        ("foo(", False),
+        ("%%time\nx", False),
+        ("%%time\nif x:\n  y", True),
+        ("def f():", False),
+    ],
+)
+def test_ipython_gets_a_cell_that_may_need_an_empty_line(text: str, may_close: bool) -> None:
+    [step] = steps_of(IPYTHON, text, goes_on=False)
+    assert (step.text, step.by, step.may_close) == (text, By.PASTING, may_close)
+
+
+def test_node_gets_many_lines_in_its_editor() -> None:
+    [step] = steps_of(NODE, "if (a) {\n\tb\n}\nelse c", goes_on=False)
+    assert step.text == ".editor\r\x15if (a) {\r\x15    b\r\x15}\r\x15else c\x04"
+    assert step.newlines == 6
+    assert texts(NODE, "1 + 1") == ["1 + 1"]
+    assert texts(NODE, ".load x\n.help") == [".load x", ".help"]
+    assert texts(NODE, "a\n})", goes_on=True) == ["a", "})"]
+
+
+def test_others_get_line_by_line_and_gdb_no_empty_one() -> None:
+    assert texts(SQLITE, "select\n\n1;\n") == ["select", "", "1;"]
+    assert texts(GDB, "p 1\n\np 2") == ["p 1", "p 2"]
+    assert texts(GDB, "") == [""]
+
+
+def test_what_no_keyboard_types_is_refused() -> None:
+    assert checked("a\r\n\tb") == "a\n\tb"
+    with pytest.raises(BadInput, match=r"'input' holds the control character \\x03"):
+        checked("a\x03")
+
+
+def test_hostile_python_is_only_text() -> None:
+    deep = "(" * 5000 + ")" * 5000
+    assert texts(PYTHON, deep) == [deep]
+    assert texts(PYTHON, "x = " + "-" * 50_000 + "1")[0].startswith("x = -")

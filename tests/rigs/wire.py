@@ -1,0 +1,266 @@
+"""A raw MCP client: it sends what it is told to, and hides nothing of what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.rigs.waiting import end_server, server_pid
+
+LIMIT_S = float(os.environ.get("MUXPILOT_PATIENCE_S", "40"))  # more where many things run at once
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSION = "2026-07-28"
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": MODERN_VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+TMUX = shutil.which("tmux") or "tmux"  # found once: a test may hide it
+
+Message = dict[str, Any]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """What a server sees of the person who runs the tests: nothing."""
+    kept = {name: os.environ[name] for name in ("PATH", "TERM") if name in os.environ}
+    return {**kept, "HOME": str(home), "SHELL": "/bin/sh", "PS1": "$ ", "LANG": "C.UTF-8"}
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "muxpilot", *args]
+
+
+class Pending(asyncio.Future[Message]):
+    """An answer that is still to come, and the id of its request."""
+
+    id: int
+
+
+class Wire:
+    """One server process; answers are found by their id, everything else is kept in order."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.notices: list[Message] = []
+        self.unasked: list[Message] = []
+        self.envelope: Message | None = None
+        self._ids = count(1)
+        self._waiting: dict[int | str, Pending] = {}
+        self._heard = asyncio.Event()
+        self._pump = asyncio.create_task(self._listen())
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        async with asyncio.timeout(LIMIT_S):
+            await self.process.stdin.drain()
+
+    async def send(self, message: object) -> None:
+        await self.write(json.dumps(message).encode() + b"\n")
+
+    async def start(self, method: str, params: Message | None = None) -> Pending:
+        """Send a request, and do not wait for its answer."""
+        pending = Pending()
+        pending.id = next(self._ids)
+        self._waiting[pending.id] = pending
+        request = {"jsonrpc": "2.0", "id": pending.id, "method": method, "params": self._params(params)}
+        await self.send(request)
+        return pending
+
+    async def start_call(self, tool: str, **arguments: Any) -> Pending:
+        return await self.start("tools/call", {"name": tool, "arguments": arguments})
+
+    async def ask(self, method: str, params: Message | None = None, *, limit_s: float = LIMIT_S) -> Message:
+        """A request and its whole answer, result or error."""
+        return await asyncio.wait_for(await self.start(method, params), limit_s)
+
+    async def result(self, method: str, params: Message | None = None) -> Any:
+        answer = await self.ask(method, params)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    async def fault(self, method: str, params: Message | None = None) -> Any:
+        answer = await self.ask(method, params)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """The data of a tool's good answer."""
+        result = await self.result("tools/call", {"name": tool, "arguments": arguments})
+        assert not result.get("isError"), result
+        return result.get("structuredContent", result["content"][0]["text"])
+
+    async def notify(self, method: str, params: Message | None = None) -> None:
+        await self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
+
+    async def shake_hands(self, version: str = HANDSHAKE_VERSIONS[-1]) -> Message:
+        client = {"name": "wire", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        result: Message = await self.result("initialize", params)
+        await self.notify("notifications/initialized")
+        return result
+
+    def be_modern(self) -> None:
+        self.envelope = ENVELOPE
+
+    async def told(self, wanted: Callable[[Message], bool], *, limit_s: float = LIMIT_S) -> Message:
+        """The first notification of this kind, which is then no longer kept."""
+        return await self._first(self.notices, wanted, limit_s)
+
+    async def complaint(self) -> Message:
+        """The next answer that belongs to no request of ours."""
+        return await self._first(self.unasked, lambda message: True, LIMIT_S)
+
+    async def stop_reading(self) -> None:
+        """Leave what comes in the pipe, as a client does that hangs."""
+        self._pump.cancel()
+        await asyncio.wait([self._pump])
+
+    def read_on(self) -> None:
+        self._pump = asyncio.create_task(self._listen())
+
+    async def finished(self) -> None:
+        """Everything that the server ever said has been read."""
+        await asyncio.wait_for(asyncio.wait([self._pump]), LIMIT_S)
+        self._pump.result()
+
+    async def leave(self) -> int:
+        """Close stdin and see the server off."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await self.ended()
+
+    async def ended(self, limit_s: float = LIMIT_S) -> int:
+        return await asyncio.wait_for(self.process.wait(), limit_s)
+
+    async def stderr(self) -> str:
+        assert self.process.stderr is not None
+        return (await self.process.stderr.read()).decode()
+
+    async def close(self) -> None:
+        """Politely, so that tmux is left in order; a server that stays is killed."""
+        try:
+            await asyncio.wait_for(self.leave(), 5)
+        except TimeoutError:
+            with suppress(ProcessLookupError):  # it may end just now
+                self.process.kill()
+            await self.process.wait()
+        await self.stop_reading()
+        self.process._transport.close()  # type: ignore[attr-defined]
+
+    def _params(self, params: Message | None) -> Message:
+        return {**(params or {}), **({"_meta": self.envelope} if self.envelope else {})}
+
+    async def _first(self, kept: list[Message], wanted: Callable[[Message], bool], limit_s: float) -> Message:
+        async with asyncio.timeout(limit_s):
+            while True:
+                for message in kept:
+                    if wanted(message):
+                        kept.remove(message)
+                        return message
+                self._heard.clear()
+                await self._heard.wait()
+
+    async def _listen(self) -> None:
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            self._sort(json.loads(line))
+            self._heard.set()
+
+    def _sort(self, message: Message) -> None:
+        """Nothing but JSON-RPC may ever come: anything else fails here."""
+        assert message["jsonrpc"] == "2.0", message
+        if "method" in message:
+            assert "id" not in message, message
+            self.notices.append(message)
+            return
+        future = self._waiting.pop(message["id"], None)
+        if future is None:
+            self.unasked.append(message)
+        elif not future.done():
+            future.set_result(message)
+
+
+@asynccontextmanager
+async def serving(
+    home: Path, *args: str, program: str | None = None, **variables: str
+) -> AsyncIterator[Wire]:
+    """A server on the other end of two pipes, ended on the way out; `program` is one in Python."""
+    pipe = asyncio.subprocess.PIPE
+    argv = command(*args) if program is None else [sys.executable, "-c", program, *args]
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=environment(home) | variables,
+        cwd=home,
+        limit=1 << 24,
+    )
+    wire = Wire(process)
+    try:
+        yield wire
+    finally:
+        await wire.close()
+
+
+class Place:
+    """A short folder of its own, with a home, a folder for passing files and the socket of a private tmux."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.passing = folder / "tmp"
+        self.socket = str(folder / "s")
+        self.home.mkdir()
+        self.passing.mkdir()
+
+    def serve(self, *args: str, program: str | None = None) -> AbstractAsyncContextManager[Wire]:
+        where = ("--socket", self.socket)
+        return serving(self.home, *where, *args, program=program, TMPDIR=str(self.passing))
+
+    def tmux(self, *args: str) -> str:
+        """What a person would type."""
+        argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment(self.home)
+        )
+        assert done.returncode == 0, f"{args}: {done.stderr}"
+        return done.stdout.rstrip("\n")
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """tmux neither answers nor ends, until the way out."""
+        pid = server_pid(TMUX, self.socket)
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def private_place() -> Iterator[Place]:
+    folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
+    place = Place(folder)
+    try:
+        yield place
+    finally:
+        end_server(TMUX, place.socket)
+        shutil.rmtree(folder, ignore_errors=True)

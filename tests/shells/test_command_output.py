@@ -1,0 +1,115 @@
+"""Rendering as it comes, and keeping within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muxpilot.shells.command_output import Output
+from muxpilot.shells.echo import echo_end
+
+CAP = 1 << 20
+
+
+@contextmanager
+def rendered(*chunks: bytes, cap: int = CAP, height: int = 10) -> Iterator[Output]:
+    output = Output(height, cap)
+    try:
+        for chunk in chunks:
+            output.feed(chunk)
+        output.finish()
+        yield output
+    finally:
+        output.close()
+
+
+def text(*chunks: bytes) -> str:
+    with rendered(*chunks) as output:
+        return output.whole()[0]
+
+
+CASES = {
+    "plain": (b"a\r\nb\r\n", "a\nb\n"),
+    "tabs": (b"a\tb\r\n", "a\tb\n"),
+    "tabs behind a colour": (b"\x1b[31ma\tb\x1b[m\r\n", "a\tb\n"),
+    "tabs behind a carriage return": (b"x\ra\tb\r\n", "a\tb\n"),
+    "a bar": (b"10%\r20%\r100%\r\n", "100%\n"),
+    "a shorter last state": (b"working\r\x1b[Kok\r\n", "ok\n"),
+    "up and over": (b"one\r\ntwo\r\n\x1b[2Auno\r\x1b[2B", "uno\ntwo\n"),
+    "a title": (b"\x1b]0;title\x07a\r\n", "a\n"),
+    "wide": ("漢字\r漢\r\n".encode(), "漢字\n"),
+    "no final newline": (b"abc", "abc"),
+    "cleared": (b"a\r\n\x1b[H\x1b[2Jb\r\n", "a\nb\n"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_text_is_what_a_person_would_have_seen_wherever_it_is_split(case: str) -> None:
+    data, wanted = CASES[case]
+    assert text(data) == wanted
+    for at in range(len(data)):
+        assert text(data[:at], data[at:]) == wanted, at
+
+
+def test_rows_that_have_left_the_screen_are_settled_and_those_on_it_can_change() -> None:
+    lines = b"".join(b"%d\r\n" % n for n in range(100))
+    assert (
+        text(lines, b"\x1b[3Ax\r\n") == "".join(f"{'x7' if n == 97 else n}\n" for n in range(98)) + "98\n99\n"
+    )
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"word ", b"\r\n", b"\r", b"\x1b[A", b"\x1b[K", b"\x1b[31m", b"x" * 30]), max_size=60
+    )
+)
+def test_splitting_changes_nothing(pieces: list[bytes]) -> None:
+    assert text(*pieces) == text(b"".join(pieces))
+
+
+@given(st.text(alphabet="a漢é\n", max_size=300), st.integers(0, 200))
+def test_an_excerpt_has_whole_characters_and_keeps_its_limit(words: str, limit: int) -> None:
+    with rendered(words.replace("\n", "\r\n").encode()) as output:
+        excerpt, is_cut = output.excerpt(limit)
+        size = output.size
+    assert size == len(words.encode())
+    assert "\ufffd" not in excerpt
+    if not is_cut:
+        assert excerpt == words
+    else:
+        head, _, rest = excerpt.partition("\n[… ")
+        left_out, _, tail = rest.partition(" bytes left out …]\n")
+        assert words.startswith(head)
+        assert words.endswith(tail)
+        assert len((head + tail).encode()) == size - int(left_out) <= limit
+
+
+def test_past_the_cap_bytes_are_counted_and_the_end_is_kept() -> None:
+    rows = [b"%099d\r\n" % n for n in range(5000)]
+    with rendered(b"x" * 99 + b"\r\n", *rows, cap=10_000) as output:
+        assert output.size == 500_100
+        whole, is_cut = output.whole()
+        assert is_cut
+        assert whole.startswith("x" * 99 + "\n")
+        assert "[… 490100 bytes more were not kept …]" in whole
+        assert output.excerpt(1000)[0].endswith(f"{4999:099d}\n")
+
+
+ECHOES = {
+    "a line": (b"echo a\r\na\r\n", "echo a", b"a\r\n"),
+    "not yet": (b"echo a", "echo a", None),
+    "broken by the editor": (b"echo aaaa\r\naaaa\r\nout", "echo aaaaaaaa", b"out"),
+    "scrolled by the editor": (b"echo aaa\r<aaaa\r\nout", "echo " + "a" * 90, b"out"),
+    "nothing echoed": (b"\r\nout", "secret", b"out"),
+}
+
+
+@pytest.mark.parametrize("case", ECHOES)
+def test_output_begins_behind_the_echo(case: str) -> None:
+    data, line, rest = ECHOES[case]
+    at = echo_end(data, line)
+    assert (data[at:] if at >= 0 else None) == rest

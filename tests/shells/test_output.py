@@ -1,0 +1,157 @@
+"""Output of any length: exact, within limits, and the whole of it behind the resource."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.rigs.waiting import LIMIT_S, eventually
+from tests.shells.conftest import Desk
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MEGABYTES_20 = 20_000_000
+
+
+@pytest.mark.timeout(240)
+async def test_twenty_megabytes_come_back_byte_for_byte(desk: Desk) -> None:
+    pane = await desk.ours()
+    command = f"seq -f '%.0f the quick brown fox jumps over it' 1 1000000 | head -c {MEGABYTES_20}; echo"
+    answer = await desk.run(pane, command, timeoutSeconds=200)
+    assert (answer["status"], answer["outputBytes"]) == ("completed", MEGABYTES_20 + 1)
+    assert answer["outputTruncated"]
+    assert len(answer["output"].encode()) < 65536 + 100
+    whole = await _resource(desk, answer)
+    rows = "".join(f"{n} the quick brown fox jumps over it\n" for n in range(1, 1_000_001))
+    assert whole["output"] == rows[:MEGABYTES_20] + "\n"
+    assert not whole["outputTruncated"]
+    assert answer["output"].startswith(rows[:30000])
+    assert answer["output"].endswith(whole["output"][-30000:])
+
+
+async def _resource(desk: Desk, answer: dict[str, object]) -> dict[str, object]:
+    mime, text = await desk.app.resources.read(str(answer["resourceUri"]))
+    assert mime == "application/json"
+    found = json.loads(text)
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_head_and_tail_keep_within_the_limit_and_say_what_is_left_out(desk: Desk) -> None:
+    pane = await desk.shared("bash")
+    answer = await desk.run(pane, "seq 1 1000", maxOutputBytes=100)
+    head, _, rest = answer["output"].partition("\n[… ")
+    left_out, _, tail = rest.partition(" bytes left out …]\n")
+    assert (head, tail) == (
+        "\n".join(map(str, range(1, 21)))[:50],
+        "".join(f"{n}\n" for n in range(900, 1001))[-50:],
+    )
+    assert int(left_out) == answer["outputBytes"] - 100
+    assert answer["outputTruncated"]
+    again = await desk.call("get-command-result", commandId=answer["commandId"], maxOutputBytes=1_000_000)
+    assert again["output"] == "".join(f"{n}\n" for n in range(1, 1001))
+    assert not again["outputTruncated"]
+
+
+@pytest.mark.parametrize("limit", range(12))
+async def test_no_character_is_cut_in_two(desk: Desk, limit: int) -> None:
+    answer = await desk.run(await desk.shared("bash"), "echo 漢字漢字", maxOutputBytes=limit)
+    assert "\ufffd" not in answer["output"]
+    assert answer["outputBytes"] == 13
+
+
+async def test_a_command_that_still_runs_shows_what_it_has_said(desk: Desk) -> None:
+    pane = await desk.ours()
+    gate = desk.gate()
+    answer = await desk.run(pane, f"echo early; {gate.command}; echo late", timeoutSeconds=0.1)
+
+    async def said() -> dict[str, object]:
+        now = await desk.result(answer, wait_ms=1)
+        return now if now["output"] else {}
+
+    now = await eventually(said)
+    assert isinstance(now, dict)
+    assert (now["status"], now["timedOut"]) == ("running", True)
+    assert (now["output"], now["outputBytes"]) == ("early\n", 6)
+    gate.open()
+    assert (await desk.result(answer))["output"] == "early\nlate\n"
+
+
+async def test_a_subscriber_is_told_of_output_and_of_the_end(desk: Desk) -> None:
+    pane = await desk.ours()
+    answer = await desk.run(pane, "echo one; read x; echo two")
+    told = asyncio.Queue[None]()
+    stop = await desk.app.resources.follow(answer["resourceUri"], lambda: told.put(None))
+    desk.type(pane, "", "Enter")
+    async with asyncio.timeout(LIMIT_S):
+        while (await _resource(desk, answer))["status"] == "running":
+            await told.get()
+    assert (await _resource(desk, answer))["output"] == "one\n\ntwo\n"
+    stop()
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setattr("muxpilot.shells.command_runner._BEHIND_S", LIMIT_S)
+    others = _pipes(desk)
+    pane = await desk.ours(shell)
+    await desk.run(pane, "true")
+    [pipe] = _pipes(desk) - others
+    gate = desk.gate()
+    asked = asyncio.create_task(desk.run(pane, f"echo ear''ly; {gate.command}; echo la''te"))
+    await desk.heard(pane, b"early\r\n")
+    os.kill(pipe, signal.SIGSTOP)
+    try:
+        gate.open()
+        await desk.shows(pane, "late\n")
+        done, _ = await asyncio.wait([asked], timeout=1)  # three times as long as a silence is doubted
+        assert not done
+    finally:
+        os.kill(pipe, signal.SIGCONT)
+    answer = await asked
+    assert (answer["status"], answer["output"]) == ("completed", "early\nlate\n")
+
+
+def _pipes(desk: Desk) -> set[int]:
+    """The programs that carry what panes print to us: tmux starts one for each."""
+    server = desk.raw("display-message", "-p", "#{pid}")
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if parent == server and (process / "fd" / "1").is_fifo():
+                found.add(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+async def test_what_scrolls_away_under_a_small_history_is_not_lost(desk: Desk) -> None:
+    desk.raw("set-option", "-g", "history-limit", "10")
+    try:
+        pane = await desk.ours()
+        answer = await desk.run(pane, "seq 1 5000")
+    finally:
+        desk.raw("set-option", "-g", "history-limit", "2000")
+    assert answer["output"] == "".join(f"{n}\n" for n in range(1, 5001))
+
+
+async def test_commands_are_listed_with_how_they_are(desk: Desk) -> None:
+    pane = await desk.ours()
+    done = await desk.run(pane, "false")
+    running = await desk.begun(pane, "sleep 30")
+    rows = (await desk.call("list-commands", paneId=pane))["commands"]
+    assert [(row["commandId"], row["status"], row["exitCode"]) for row in rows] == [
+        (done["commandId"], "failed", 1),
+        (running["commandId"], "running", None),
+    ]
+    everywhere = (await desk.call("list-commands"))["commands"]
+    assert {row["commandId"] for row in rows} <= {row["commandId"] for row in everywhere}
+    await desk.call("cancel-command", commandId=running["commandId"])

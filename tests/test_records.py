@@ -1,0 +1,73 @@
+"""Records: what dataclasses with slots promise, at a fraction of their cost."""
+
+from __future__ import annotations
+
+from dataclasses import field, fields, replace
+
+import pytest
+
+from muxpilot.records import record
+from muxpilot.tmux.formats import Fields
+from muxpilot.tmux.models import (
+    BUFFER,
+    CLIENT,
+    LISTED_PANE,
+    PANE,
+    SESSION,
+    WINDOW,
+    Buffer,
+    Client,
+    ListedPane,
+    Pane,
+    Session,
+    Window,
+)
+
+
+@record
+class Point:
+    x: int
+    y: int = 0
+    note: str = field(default="", compare=False, repr=False)
+
+
+@record
+class Named(Point):
+    name: str = "origin"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def test_records_of_the_same_values_are_equal_and_hash_alike() -> None:
+    assert Point(1, 2, "a") == Point(1, 2, "b")
+    assert len({Point(1, 2, "a"), Point(1, 2, "b"), Point(1, 3)}) == 2
+    assert Point(1, 2).__eq__((1, 2)) is NotImplemented
+    assert Point(0, 0) != Named(0, 0)
+
+
+def test_a_record_shows_its_values_unless_it_says_otherwise() -> None:
+    assert repr(Point(1, 2, "hidden")) == "Point(x=1, y=2)"
+    assert repr(Named(1)) == "<origin>"
+
+
+def test_a_record_has_room_for_its_fields_only() -> None:
+    assert replace(Named(1), name="end") == Named(1, name="end")
+    with pytest.raises(AttributeError):
+        object.__setattr__(Point(1), "z", 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "record"),
+    [
+        (SESSION, Session),
+        (WINDOW, Window),
+        (LISTED_PANE, ListedPane),
+        (PANE, Pane),
+        (CLIENT, Client),
+        (BUFFER, Buffer),
+    ],
+)
+def test_tmux_is_asked_for_every_field_that_a_record_must_have(table: Fields, record: type) -> None:
+    rows = fields(record)
+    assert [row.name for row in rows if row.name != "far"] == list(table)

@@ -1,0 +1,62 @@
+"""Key names: what is a key, and what never is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muxpilot.errors import BadInput
+from muxpilot.tmux.objects import keys
+
+
+@pytest.mark.parametrize(
+    ("given_keys", "sent"),
+    [
+        ("Enter", ("Enter",)),
+        ("enter ESCAPE pgup", ("Enter", "Escape", "PgUp")),
+        ("Escape : w q Enter", ("Escape", ":", "w", "q", "Enter")),
+        ("C-c", ("C-c",)),
+        ("^C", ("C-c",)),
+        ("^[", ("C-[",)),
+        ("M-Left", ("M-Left",)),
+        ("C-M-S-f12", ("C-M-S-F12",)),
+        ("; - # ~ ^", (";", "-", "#", "~", "^")),
+        ("é 世", ("é", "世")),
+        ("  Up\tDown\n", ("Up", "Down")),
+        ("KP0 kpenter", ("KP0", "KPEnter")),
+    ],
+)
+def test_keys_are_spelled_as_tmux_spells_them(given_keys: str, sent: tuple[str, ...]) -> None:
+    assert keys.parse(given_keys) == sent
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("-l", "-R", "ls", "Entr", "F13", "F0", "0x41", "C-", "C-cc", "X-a", "c-c", "C--x", "User0"),
+        *("MouseDown1Pane", "Any", "None", "^", "^^^", "C-\u200b", "\x1b", "\x7f", "#{pane_id}", "KP"),
+        *(f"C-{char}" for char in '"$%&*{|}~'),
+        *("^$", "C-M-%"),
+    ],
+)
+def test_what_is_no_key_is_refused(word: str) -> None:
+    if word == "^":
+        assert keys.key(word) == "^"
+        return
+    with pytest.raises(BadInput, match=r"is not a key\. Use names such as Enter"):
+        keys.key(word)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n\t"])
+def test_no_keys_are_refused(nothing: str) -> None:
+    with pytest.raises(BadInput, match="No keys were given"):
+        keys.parse(nothing)
+
+
+@given(st.text(min_size=1, max_size=6))
+def test_an_accepted_key_is_one_key_and_stays_one(word: str) -> None:
+    found = keys.is_key(word)
+    if found is not None:
+        assert keys.is_key(found) == found
+        assert found.split() == [found] or found.endswith(" ")

@@ -1,0 +1,89 @@
+"""Followers of streams, and a person's pane to follow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from muxpilot import Tmux
+from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream
+from muxpilot.tmux.streams import Event
+from tests.rigs.engine import Raw
+from tests.rigs.waiting import LIMIT_S, eventually
+
+RAW_TERMINAL = "stty raw -echo"
+
+
+class Follower:
+    """Reads a stream in the background and keeps what it was told."""
+
+    def __init__(self, stream: PaneStream) -> None:
+        self.events: list[Event] = []
+        self._stream = stream
+        self._told = asyncio.Event()
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(event.data for event in self.events if isinstance(event, Data))
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return [event for event in self.events if isinstance(event, Gap)]
+
+    async def read(self) -> None:
+        async for event in self._stream.follow(0):
+            self.events.append(event)
+            self._told.set()
+
+    async def until(self, check: Callable[[Follower], object], *, limit_s: float = LIMIT_S) -> None:
+        async with asyncio.timeout(limit_s):
+            while not check(self):
+                self._told.clear()
+                await self._told.wait()
+
+    async def saw(self, text: bytes) -> None:
+        await self.until(lambda follower: text in follower.data)
+
+    async def ended(self, *, limit_s: float = LIMIT_S) -> End:
+        await self.until(
+            lambda follower: follower.events and isinstance(follower.events[-1], End), limit_s=limit_s
+        )
+        end = self.events[-1]
+        assert isinstance(end, End)
+        return end
+
+
+@asynccontextmanager
+async def reading(stream: PaneStream) -> AsyncIterator[Follower]:
+    follower = Follower(stream)
+    task = asyncio.create_task(follower.read())
+    try:
+        yield follower
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def following(tmux: Tmux, pane: str) -> AsyncIterator[Follower]:
+    async with tmux.streams.open(PaneId(pane)) as stream, reading(stream) as follower:
+        yield follower
+
+
+@pytest.fixture
+def theirs(raw: Raw) -> str:
+    """A person's pane, in which `cat` writes back what is typed."""
+    return raw("new-session", "-d", "-s", "mine", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
+
+
+async def echoes(raw: Raw, follower: Follower, pane: str, text: str) -> None:
+    """Typed again and again: what is printed while the stream is away is not seen."""
+
+    async def seen() -> bool:
+        raw("send-keys", "-t", pane, "-l", text)
+        return text.encode() in follower.data
+
+    await eventually(seen)

@@ -1,0 +1,275 @@
+"""Streams: every byte at its offset, or a gap that says so."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import os
+import random
+import resource
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from muxpilot import Tmux
+from muxpilot.errors import NoStream
+from muxpilot.tmux import Data, Gap, PaneId, PaneStream, Program
+from muxpilot.tmux.streams import Event, Exit
+from tests.rigs.engine import Raw, person, stream_of
+from tests.rigs.waiting import eventually
+from tests.tmux.streams.conftest import RAW_TERMINAL, echoes, following, reading
+
+Harm = Callable[[Raw, str], object]
+
+
+def offsets_are_exact(events: list[Event]) -> bool:
+    """Every event begins where the one before it ended."""
+    at = 0
+    for event in events:
+        if isinstance(event, Gap):
+            at += event.lost or 0
+        if event.offset != at:
+            return False
+        at += len(event.data) if isinstance(event, Data) else 0
+    return True
+
+
+@pytest.mark.timeout(180)
+async def test_twenty_megabytes_of_a_pane_of_ours_arrive_byte_for_byte(tmux: Tmux, tmp_path: Path) -> None:
+    text = base64.encodebytes(random.Random(5).randbytes(15 << 20))
+    (tmp_path / "text").write_bytes(text)
+    made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; cat {tmp_path}/text"))
+    async with reading(stream_of(tmux, made.pane_id)) as one, reading(stream_of(tmux, made.pane_id)) as two:
+        assert (await one.ended(limit_s=120)).status == 0
+        await two.ended()
+    assert hashlib.sha256(one.data).digest() == hashlib.sha256(text).digest()
+    assert two.data == one.data
+    assert offsets_are_exact(one.events)
+
+
+async def test_a_persons_pane_arrives_byte_for_byte(tmux: Tmux, raw: Raw, tmp_path: Path) -> None:
+    everything = bytes(range(256)) * 40 + "é世👍".encode() * 500
+    (tmp_path / "text").write_bytes(everything)
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    script = f"{RAW_TERMINAL}; read x <{go}; cat {tmp_path}/text; exec sleep 60"
+    pane = raw("new-session", "-d", "-P", "-F", "#{pane_id}", script)
+    async with following(tmux, pane) as follower:
+        await asyncio.to_thread(go.write_text, "go\n")
+        await follower.until(lambda seen: len(seen.data) >= len(everything))
+    assert follower.data == everything
+    assert offsets_are_exact(follower.events)
+
+
+async def test_characters_that_are_split_between_two_writes_come_whole(tmux: Tmux, theirs: str) -> None:
+    async with following(tmux, theirs) as follower:
+        for byte in "é世👍".encode():
+            await tmux.input.send_bytes(PaneId(theirs), bytes([byte]))
+        await follower.saw("é世👍".encode())
+
+
+async def test_several_followers_share_one_client_which_leaves_with_the_last(
+    tmux: Tmux, raw: Raw, theirs: str
+) -> None:
+    async with following(tmux, theirs) as one:
+        async with following(tmux, theirs) as two:
+            assert stream_clients(raw) == 1
+            await echoes(raw, two, theirs, "both")
+        await echoes(raw, one, theirs, "still")
+        assert stream_clients(raw) == 1
+    assert stream_clients(raw) == 0
+
+
+async def test_nothing_is_missed_once_a_pane_is_followed(tmux: Tmux, theirs: str) -> None:
+    for turn in range(10):
+        async with following(tmux, theirs) as follower:
+            await tmux.input.type(PaneId(theirs), f"<{turn}>")
+            await follower.saw(f"<{turn}>".encode())
+
+
+def stream_clients(raw: Raw) -> int:
+    return raw("list-clients", "-F", "#{client_session}").split("\n").count("mine")
+
+
+async def test_two_panes_of_one_session_share_one_client(tmux: Tmux, raw: Raw, theirs: str) -> None:
+    other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", "exec cat")
+    async with following(tmux, theirs) as one, following(tmux, other) as two:
+        assert stream_clients(raw) == 1
+        await echoes(raw, one, theirs, "first")
+        await echoes(raw, two, other, "second")
+        assert b"second" not in one.data
+
+
+async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_bounded() -> None:
+    stream = PaneStream(PaneId("%1"))
+    slow = stream.follow(0)
+    stream.feed(b"begin")
+    first = await anext(slow)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    block = bytes(1 << 16)
+    for _ in range(800):
+        stream.feed(block)
+    stream.finish(Exit(0), "done")
+    rest = [first, *[event async for event in slow]]
+    [gap] = [event for event in rest if isinstance(event, Gap)]
+    assert gap.lost == stream.start - len(b"begin")
+    assert offsets_are_exact(rest)
+    assert stream.end == len(b"begin") + 800 * len(block)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 << 10
+
+
+def kill_stream_client(raw: Raw, pane: str) -> None:
+    rows = raw("list-clients", "-F", "#{client_session} #{client_pid}").split("\n")
+    [pid] = [int(row.split()[1]) for row in rows if row.startswith("mine ")]
+    os.kill(pid, signal.SIGKILL)
+
+
+def detach_everybody(raw: Raw, pane: str) -> None:
+    """What a person's `attach -d` does to us."""
+    raw("detach-client", "-s", "mine")
+
+
+def move_the_pane(raw: Raw, pane: str) -> None:
+    raw("split-window", "-d", "-t", pane, "exec sleep 60")
+    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
+    raw("join-pane", "-d", "-s", pane, "-t", "elsewhere:")
+
+
+def move_the_window(raw: Raw, pane: str) -> None:
+    raw("new-window", "-d", "-t", "mine:", "exec sleep 60")
+    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
+    raw("move-window", "-d", "-s", pane, "-t", "elsewhere:")
+
+
+def kill_the_session_but_not_the_window(raw: Raw, pane: str) -> None:
+    """With detach-on-destroy off tmux moves our client to another session, without a word of warning."""
+    raw("set-option", "-g", "detach-on-destroy", "off")
+    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
+    raw("link-window", "-d", "-s", pane, "-t", "elsewhere:")
+    raw("kill-session", "-t", "=mine")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        kill_stream_client,
+        detach_everybody,
+        move_the_pane,
+        move_the_window,
+        kill_the_session_but_not_the_window,
+    ],
+)
+async def test_a_stream_that_was_cut_says_so_and_goes_on(
+    tmux: Tmux, raw: Raw, theirs: str, harm: Harm
+) -> None:
+    async with following(tmux, theirs) as follower:
+        await echoes(raw, follower, theirs, "before")
+        harm(raw, theirs)
+        await follower.until(lambda seen: seen.gaps)
+        await echoes(raw, follower, theirs, "after")
+    [gap] = follower.gaps
+    assert gap.lost is None
+    assert offsets_are_exact(follower.events)
+
+
+async def test_all_panes_of_a_session_go_on_when_its_client_was_cut(
+    tmux: Tmux, raw: Raw, theirs: str
+) -> None:
+    other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
+    async with following(tmux, theirs) as one, following(tmux, other) as two:
+        kill_stream_client(raw, theirs)
+        for follower, pane in ((one, theirs), (two, other)):
+            await follower.until(lambda seen: seen.gaps)
+            await echoes(raw, follower, pane, "after")
+        assert stream_clients(raw) == 1
+
+
+async def test_a_window_linked_elsewhere_is_no_gap(tmux: Tmux, raw: Raw, theirs: str) -> None:
+    async with following(tmux, theirs) as follower:
+        raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
+        raw("link-window", "-d", "-s", theirs, "-t", "elsewhere:")
+        raw("split-window", "-d", "-t", theirs, "exec sleep 60")
+        await echoes(raw, follower, theirs, "after")
+    assert follower.gaps == []
+
+
+async def test_what_tmux_drops_for_a_client_that_is_behind_is_a_gap(
+    tmux: Tmux, raw: Raw, theirs: str
+) -> None:
+    async with following(tmux, theirs) as follower:
+        rows = raw("list-clients", "-F", "#{client_session} #{client_name}").split("\n")
+        [client] = [row.split()[1] for row in rows if row.startswith("mine ")]
+        raw("refresh-client", "-t", client, "-A", f"{theirs}:pause")
+        await follower.until(lambda seen: seen.gaps)
+        await echoes(raw, follower, theirs, "after")
+    assert "dropped" in follower.gaps[0].reason
+
+
+async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
+    tmux: Tmux, raw: Raw, tmp_path: Path
+) -> None:
+    made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; exec cat"))
+    async with reading(stream_of(tmux, made.pane_id)) as follower:
+        await echoes(raw, follower, made.pane_id, "before")
+        raw("pipe-pane", "-t", made.pane_id, f"cat >{tmp_path}/theirs")
+        await follower.until(lambda seen: seen.gaps)
+        await echoes(raw, follower, made.pane_id, "after")
+    assert "pipe" in follower.gaps[0].reason
+    await eventually(lambda: has_text(tmp_path / "theirs", "after"))
+
+
+@pytest.fixture
+async def fleeting(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
+    """A person's pane in a session that ends when they leave it."""
+    async with person(binary, socket, "attach", "-t", "mine"):
+        raw("set-option", "-t", "mine", "destroy-unattached", "on")
+        yield theirs
+
+
+async def born_with_a_pipe(tmux: Tmux, raw: Raw, log: Path) -> PaneStream:
+    raw("set-hook", "-g", "after-new-window", f"pipe-pane 'cat >{log}'")
+    [mine] = await tmux.sessions.list()
+    made = await tmux.windows.create(mine.id, program=Program("echo hello; exec sleep 60"))
+    return stream_of(tmux, made.pane_id)
+
+
+async def has_text(path: Path, text: str) -> bool:
+    return path.exists() and text in path.read_text()
+
+
+async def test_a_pipe_that_a_person_has_at_birth_is_left_to_them(
+    tmux: Tmux, raw: Raw, theirs: str, tmp_path: Path
+) -> None:
+    stream = await born_with_a_pipe(tmux, raw, tmp_path / "log")
+    async with reading(stream) as follower:
+        await follower.saw(b"hello")
+    await eventually(lambda: has_text(tmp_path / "log", "hello"))
+
+
+async def test_a_pane_of_ours_that_can_be_had_in_no_way_is_made_all_the_same(
+    tmux: Tmux, raw: Raw, fleeting: str, tmp_path: Path
+) -> None:
+    stream = await born_with_a_pipe(tmux, raw, tmp_path / "log")
+    assert stream.ended is not None
+    assert "cannot be followed" in stream.ended.reason
+    await eventually(lambda: has_text(tmp_path / "log", "hello"))
+
+
+async def test_a_session_that_ends_with_its_last_client_is_piped_and_never_attached(
+    tmux: Tmux, raw: Raw, fleeting: str
+) -> None:
+    async with following(tmux, fleeting) as follower:
+        assert stream_clients(raw) == 1  # the person's own
+        await echoes(raw, follower, fleeting, "piped")
+    assert raw("list-panes", "-t", fleeting, "-F", "#{pane_pipe}") == "0"
+
+
+async def test_a_pane_that_can_be_had_in_no_way_is_refused(tmux: Tmux, raw: Raw, fleeting: str) -> None:
+    raw("pipe-pane", "-t", fleeting, "cat >/dev/null")
+    with pytest.raises(NoStream, match="destroy-unattached"):
+        async with tmux.streams.open(PaneId(fleeting)):
+            pass
+    assert raw("list-panes", "-t", fleeting, "-F", "#{pane_pipe}") == "1"

@@ -1,0 +1,103 @@
+"""From a signature to a schema, and from what a client sends to what a function gets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import jsonschema
+import pytest
+
+from muxpilot.errors import BadInput
+from muxpilot.tmux import PaneId
+from muxpilot.toolkit.argument_types import Between
+from muxpilot.toolkit.arguments import arguments_of, checked, input_schema, listed
+
+
+async def example(
+    ctx: object,
+    pane_id: PaneId,
+    text: Annotated[str, "What to say"],
+    max_lines: Annotated[int, "At most", Between(1, 9)] = 5,
+    since: Annotated[str | None, "A cursor"] = None,
+) -> None: ...
+
+
+ARGUMENTS = arguments_of(example)
+GOOD = {"paneId": "%1", "text": "hi"}
+
+
+def test_the_schema_says_it_all() -> None:
+    schema = input_schema(ARGUMENTS)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema == {
+        "type": "object",
+        "properties": {
+            "paneId": {"type": "string", "description": "%3 or session:window.pane"},
+            "text": {"type": "string", "description": "What to say"},
+            "maxLines": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 9,
+                "description": "At most",
+                "default": 5,
+            },
+            "since": {"type": "string", "description": "A cursor"},
+        },
+        "required": ["paneId", "text"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        (GOOD, {"pane_id": "%1", "text": "hi", "max_lines": 5, "since": None}),
+        ({"pane_id": "%1", "text": "hi"}, {"pane_id": "%1", "text": "hi", "max_lines": 5, "since": None}),
+        ({**GOOD, "max_lines": 2}, {"pane_id": "%1", "text": "hi", "max_lines": 2, "since": None}),
+        ({**GOOD, "maxLines": None}, {"pane_id": "%1", "text": "hi", "max_lines": 5, "since": None}),
+    ],
+)
+def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], values: dict[str, Any]) -> None:
+    assert checked(ARGUMENTS, given) == values
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"text": "hi"}, "The argument 'paneId' is missing. It is: %3 or session:window.pane."),
+        ({"paneId": "%1"}, "The argument 'text' is missing. It is: What to say."),
+        ({**GOOD, "text": None}, "The argument 'text' must be a string, not null."),
+        ({**GOOD, "maxLines": 10}, "The argument 'maxLines' must be from 1 to 9, not 10."),
+        ({**GOOD, "max_lines": 10}, "The argument 'maxLines' must be from 1 to 9, not 10."),
+        ({**GOOD, "pane_id": "%1"}, "The argument 'paneId' is given twice. Use one spelling."),
+        ({**GOOD, "Text": ""}, "no argument 'Text'. The arguments are: paneId, text, maxLines, since."),
+        ({**GOOD, "x\ny" * 99: ""}, "There is no argument 'x\\nyx"),
+    ],
+)
+def test_bad_arguments_are_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        checked(ARGUMENTS, given)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tool_without_arguments_says_so() -> None:
+    with pytest.raises(BadInput, match="The arguments are: none"):
+        checked((), {"x": 1})
+
+
+def test_an_argument_without_a_description_is_a_mistake_in_a_tool() -> None:
+    async def silent(ctx: object, text: str) -> None: ...
+
+    with pytest.raises(TypeError, match="text has no description"):
+        arguments_of(silent)
+
+
+def test_a_listing_leaves_out_wide_limits_and_false() -> None:
+    wide, narrow = {"minimum": 0, "maximum": 1000}, {"minimum": 1, "maximum": 99, "default": 0}
+    properties = {"wide": wide, "narrow": narrow, "flag": {"default": False}}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    shown = {"wide": {}, "narrow": narrow, "flag": {}}
+    assert listed(schema) == {"type": "object", "properties": shown}
+    assert properties["wide"] == {"minimum": 0, "maximum": 1000}
