@@ -105,7 +105,7 @@ def in_the_pane(app: App, pane: str) -> Call:
     tmux = app.servers.default
 
     async def run() -> None:
-        stream = tmux.streams.of(PaneId(pane))
+        stream = tmux.streams.find_stream(PaneId(pane))
         assert stream is not None
         begin = stream.end
         await tmux.input.type(PaneId(pane), "true", enter=True)

@@ -36,7 +36,7 @@ from bench.measure import (
     throughput,
 )
 from muxpilot import Tmux
-from muxpilot.tmux import PaneId, Program, SessionId
+from muxpilot.tmux import PaneId, PaneProgram, SessionId
 from muxpilot.tmux.formats import template
 from muxpilot.tmux.models import PANE
 
@@ -101,7 +101,7 @@ def questions(bench: Bench, pane: PaneId, unfollowed: str) -> dict[str, dict[str
     }
     ours: dict[str, Call] = {name: partial(run, command) for name, command in commands.items()}
     ours["panes.list(), whole records"] = bench.tmux.panes.list
-    ours["capture 1000 lines"] = partial(bench.tmux.capture.last, pane, 1000)
+    ours["capture 1000 lines"] = partial(bench.tmux.capture.last_lines, pane, 1000)
     theirs, typed = server.panes.get(pane_id=str(pane)), server.panes.get(pane_id=unfollowed)
     assert theirs is not None
     assert typed is not None
@@ -141,7 +141,7 @@ async def many_callers(bench: Bench, asked: dict[str, dict[str, Call]]) -> None:
 async def idle_cost(bench: Bench, session: SessionId) -> None:
     """What it costs to follow panes in which nothing happens: us, tmux, and all that both have started."""
     for _ in range(IDLE_PANES):
-        await bench.tmux.windows.create(session, program=Program("exec sleep 600"))
+        await bench.tmux.windows.create(session, program=PaneProgram("exec sleep 600"))
     [first, *_] = await bench.tmux.panes.list()
     server = (await bench.tmux.panes.get(first.id)).server_pid
     pids = descendants(os.getpid()) | descendants(server)
@@ -156,10 +156,10 @@ async def idle_cost(bench: Bench, session: SessionId) -> None:
 async def fill(tmux: Tmux, session: SessionId) -> PaneId:
     """Five panes in all, with the unfollowed one; one has a thousand lines to show."""
     lines = "seq -f 'line %04g of a thousand, as wide as a line of a log may be' 1 1100; exec cat"
-    made = await tmux.windows.create(session, program=Program(lines))
+    made = await tmux.windows.create(session, program=PaneProgram(lines))
     for _ in range(2):
-        await tmux.windows.split(made.pane_id, program=Program("exec cat"))
-    stream = tmux.streams.of(made.pane_id)
+        await tmux.windows.split(made.pane_id, program=PaneProgram("exec cat"))
+    stream = tmux.streams.find_stream(made.pane_id)
     if stream is None:
         raise RuntimeError("a pane of ours has no stream")
     async for event in stream.follow(0):
@@ -170,7 +170,7 @@ async def fill(tmux: Tmux, session: SessionId) -> PaneId:
 
 async def measure(binary: str, folder: str) -> None:
     async with Tmux(f"{folder}/s", binary=binary, config="/dev/null") as tmux:
-        session = await tmux.sessions.create("bench", program=Program("exec cat"))
+        session = await tmux.sessions.create("bench", program=PaneProgram("exec cat"))
         print(f"{machine()}, tmux {await tmux.version_text()}, libtmux {libtmux.__version__}\n")
         with ThreadPoolExecutor(CALLERS) as threads:
             bench = Bench(tmux, binary, threads)

@@ -103,7 +103,7 @@ async def measured(size: int) -> int:
     print(machine())
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "keeper", "cat")
-        async with place.serve("--scope", "all") as wire:
+        async with place.serve("--scope", "all", is_new=True) as wire:
             await wire.shake_hands()
             rows, is_good = await flooded(wire, place, size)
     print_table(HEAD, rows)

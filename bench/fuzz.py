@@ -79,7 +79,7 @@ async def fuzz(messages: int, seed: int) -> tuple[int, list[str]]:
     rng = random.Random(seed)
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "fuzz", "cat")
-        async with place.serve("--scope", "all") as wire:
+        async with place.serve("--scope", "all", is_new=True) as wire:
             await wire.shake_hands()
             for number in range(messages):
                 await wire.write(message(rng, 10_000 + number) + b"\n")
@@ -87,7 +87,7 @@ async def fuzz(messages: int, seed: int) -> tuple[int, list[str]]:
                     await wire.ask("ping", limit_s=40)
             await wire.ask("ping", limit_s=40)
             answered, found = len(wire.unasked), leaks(wire)
-            code = await wire.leave()
+            code = await wire.close_stdin()
             said = await wire.stderr()
         if code != 0 or "Traceback" in said:
             found.append(f"ended with {code}: {said[-2000:]}")

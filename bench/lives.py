@@ -18,11 +18,11 @@ from tests.rigs.wire import Place, private_place
 
 
 async def cycle(place: Place) -> None:
-    async with place.serve() as wire:
+    async with place.serve(is_new=True) as wire:
         await wire.shake_hands()
         rows = await wire.call("list-panes")
         await wire.call("read-pane", paneId=rows["panes"][0]["id"])
-        assert await wire.leave() == 0
+        assert await wire.close_stdin() == 0
         assert await wire.stderr() == ""
 
 
@@ -62,7 +62,7 @@ async def soak(calls: int) -> tuple[str, bool]:
     """Sessions made, run in, read, watched and ended; the memory of the second half against the first."""
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "keeper", "cat")
-        async with place.serve("--scope", "all") as wire:
+        async with place.serve("--scope", "all", is_new=True) as wire:
             await wire.shake_hands()
             sizes, began, asked = [], time.monotonic(), 0
             for _ in range(8):

@@ -25,7 +25,7 @@ from bench.measure import Call, Times, interleaved, machine, print_table, throug
 from muxpilot.app import build
 from muxpilot.config import Settings
 from muxpilot.tmux import Tmux
-from tests.rigs.sshd import Sshd, serving
+from tests.rigs.sshd import Sshd, run_sshd
 from tests.rigs.waiting import end_server
 
 BAR = 10
@@ -95,7 +95,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     try:
         (folder / "keys").mkdir()
-        with serving(folder / "keys", {"PATH": os.environ["PATH"], "HOME": str(folder)}) as sshd:
+        with run_sshd(folder / "keys", {"PATH": os.environ["PATH"], "HOME": str(folder)}) as sshd:
             asyncio.run(measured(sshd, folder, rounds))
     finally:
         end_server("tmux", str(folder / "s"))

@@ -15,22 +15,22 @@ def spawning(argv: list[str]) -> int:
     from muxpilot.cli.main import main
     from muxpilot.tmux.connection import oneshot
     from muxpilot.tmux.connection.connection import Connection
-    from muxpilot.tmux.connection.control import Braces
-    from muxpilot.tmux.connection.protocol import Reply
+    from muxpilot.tmux.connection.control import BracedCommands
+    from muxpilot.tmux.connection.protocol import CommandReply
     from muxpilot.tmux.hosts.endpoint import Command
 
     def argument(word: str | bytes) -> str | bytes:
-        return bytes(word[1:-1]) if isinstance(word, Braces) else word  # argv has no need of braces
+        return bytes(word[1:-1]) if isinstance(word, BracedCommands) else word  # argv has no need of braces
 
-    async def alone(self: Connection, commands: tuple[Command, ...]) -> Reply:
+    async def alone(self: Connection, commands: tuple[Command, ...]) -> CommandReply:
         plain = [tuple(argument(word) for word in command) for command in commands]
         return await oneshot.run(self.endpoint, plain)
 
     async def nobody(self: Connection) -> None:
         """It never has a client to go through."""
 
-    Connection._through_client = alone  # type: ignore[method-assign]
-    Connection._connected = nobody  # type: ignore[method-assign]
+    Connection._send = alone  # type: ignore[method-assign]
+    Connection._get_client = nobody  # type: ignore[method-assign]
     return main(argv)
 
 

@@ -52,12 +52,12 @@ def _row(tool: Tool) -> str:
 
 def _argument(row: Argument) -> str:
     mark = "" if row.is_required else "?" if row.default is None else f" = {_literal(row.default)}"
-    return f"`{row.wire}{mark}` {_escaped(row.description)}{_allowed(row)}"
+    return f"`{row.wire_name}{mark}` {_escaped(row.description)}{_allowed(row)}"
 
 
 def _allowed(row: Argument) -> str:
     """What the schema allows, where the description does not say so already."""
-    schema = row.kind.schema
+    schema = row.type.schema
     if "enum" in schema:
         return f" ({', '.join(schema['enum'])})"
     if "minimum" in schema:

@@ -1,12 +1,14 @@
-"""A private tmux for every test: its own socket, no configuration, an environment that is nobody's."""
+"""Fixtures for all tests: a clean environment, and a private tmux server without configuration."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -15,39 +17,99 @@ import pytest
 from hypothesis import settings
 
 from muxpilot import Tmux
-from tests.rigs.live import Live
+from tests.rigs.homes import is_new_home, make_home
+from tests.rigs.live import LiveEngine
 from tests.rigs.tmux_trees import second_tmux
 from tests.rigs.waiting import LIMIT_S, end_server
 
-KEPT = ("PATH", "TERM", "LANG", "SYSTEMROOT")
+VARIABLES = {"SHELL": "/bin/sh", "PS1": "$ ", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+_NUMBERS = itertools.count()
+
+
+# Not in `./dev test --fast`: what starts servers, browsers or other hosts, or waits for seconds.
+SLOW = (
+    "attacks cli dialects examples faults files packaging resources sandbox server ssh tools view "
+    "audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
+    "processes/test_state_table.py shells/test_people.py shells/test_situations.py shells/test_several.py "
+    "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "
+    "tmux/objects/test_launch.py watch/test_watch_panes.py"
+).split()
+# These files begin first: a long one that begins last would keep a single worker busy at the end.
+LONGEST = (
+    "packaging/test_plugin.py server/test_node_clients.py tools/test_repl.py tools/test_every_tool.py "
+    "processes/test_state_table.py faults/test_shim.py view/test_browser.py view/test_watching.py "
+    "ssh/test_faults.py tools/test_watching.py tmux/objects/test_panes.py shells/test_situations.py "
+    "ssh/test_networks.py tmux/hosts/test_cleanup.py tmux/connection/test_faults.py sandbox/test_sandbox.py"
+).split()
+TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-tmux", action="store_true", help="run every tmux test on the second tmux too")
+    parser.addoption("--fast", action="store_true", help="leave out the slow tests and the second tmux")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Use two workers for each CPU: most tests wait for other processes. The fast ones do not."""
+    cpus = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return cpus if config.getoption("--fast") else 2 * cpus
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_slow = any(collection_path == TESTS / name for name in SLOW)
+    return True if is_slow and config.getoption("--fast") else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {str(TESTS / name): rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(str(item.path), len(ranks)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    second_tmux()  # built here, outside any test's time limit
-    settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
+    if not config.getoption("--fast"):
+        second_tmux()  # built here, outside any test's time limit
+    settings.register_profile("untimed", deadline=None)  # a busy machine takes longer
     settings.load_profile("untimed")
-    for number in (signal.SIGINT, signal.SIGQUIT):  # ignored in what a script starts in the background
+    for number in (signal.SIGINT, signal.SIGQUIT):  # a script's background jobs ignore them
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Remove from the environment what belongs to the person who runs the tests. Yield a folder for homes."""
+    before = dict(os.environ)
+    homes = tmp_path_factory.mktemp("homes")
+    os.environ.clear()
+    os.environ |= {"PATH": before["PATH"], "HOME": str(homes), **VARIABLES}
+    yield homes
+    os.environ.clear()
+    os.environ |= before
+
+
 @pytest.fixture(autouse=True)
-def scrubbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the person who runs the tests reaches a pane."""
-    for name in set(os.environ) - set(KEPT):
-        monkeypatch.delenv(name)
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("SHELL", "/bin/sh")
-    monkeypatch.setenv("PS1", "$ ")
-    monkeypatch.setenv("LANG", "C.UTF-8")
+def home(clean_environment: Path) -> Path:
+    """Give each test a HOME without files. Most tests leave it so, and the next test gets the same one."""
+    path = Path(os.environ["HOME"])
+    if path.parent != clean_environment or not is_new_home(path):
+        path = make_home(clean_environment / str(next(_NUMBERS)))
+        os.environ["HOME"] = str(path)
+    return path
 
 
-@pytest.fixture(params=["system", "second"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that are marked `both_tmux` with each of two versions of tmux."""
+    if "binary" in metafunc.fixturenames:
+        is_marked = metafunc.definition.get_closest_marker("both_tmux") is not None
+        is_fast = metafunc.config.getoption("--fast")
+        if metafunc.config.getoption("--all-tmux") or (is_marked and not is_fast):
+            metafunc.parametrize("binary", ["system", "second"], indirect=True)
+
+
+@pytest.fixture
 def binary(request: pytest.FixtureRequest) -> str:
-    """tmux as the machine has it, and a newer one where it can be had."""
-    if request.param == "system":
+    """Return the path of tmux: the system's, or 3.5a for the second run of a test marked `both_tmux`."""
+    if getattr(request, "param", "system") == "system":
         return shutil.which("tmux") or "tmux"
     found = second_tmux()
     if isinstance(found, str):
@@ -77,10 +139,10 @@ async def tmux(socket: str, binary: str) -> AsyncIterator[Tmux]:
 
 
 @pytest.fixture
-def live(socket: str, binary: str) -> Iterator[Live]:
+def live(socket: str, binary: str) -> Iterator[LiveEngine]:
     """A tmux engine for tests that are not async themselves, such as hypothesis' examples."""
     with asyncio.Runner() as runner:
-        live = Live(runner, Tmux(socket, binary=binary, config="/dev/null", timeout_s=10))
+        live = LiveEngine(runner, Tmux(socket, binary=binary, config="/dev/null", timeout_s=10))
         yield live
         live.close()
 

@@ -1,4 +1,4 @@
-"""Records: what dataclasses with slots promise, at a fraction of their cost."""
+"""Records behave like dataclasses with slots, and cost less to build."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 import pytest
 
 from muxpilot.records import record
-from muxpilot.tmux.formats import Fields
+from muxpilot.tmux.formats import FieldTable
 from muxpilot.tmux.models import (
     BUFFER,
     CLIENT,
@@ -68,6 +68,6 @@ def test_a_record_has_room_for_its_fields_only() -> None:
         (BUFFER, Buffer),
     ],
 )
-def test_tmux_is_asked_for_every_field_that_a_record_must_have(table: Fields, record: type) -> None:
+def test_tmux_is_asked_for_every_field_that_a_record_must_have(table: FieldTable, record: type) -> None:
     rows = fields(record)
-    assert [row.name for row in rows if row.name != "far"] == list(table)
+    assert [row.name for row in rows if row.name != "remote_shell"] == list(table)

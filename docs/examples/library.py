@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.tmux import Data, End
 
 
 async def main(socket: str) -> None:
     async with Tmux(socket) as tmux:
-        session = await tmux.sessions.create("example", program=Program("seq 1 3; exit 7"))
-        stream = tmux.streams.of(session.pane_id)
+        session = await tmux.sessions.create("example", program=PaneProgram("seq 1 3; exit 7"))
+        stream = tmux.streams.find_stream(session.pane_id)
         assert stream is not None
         async for event in stream.follow(0):
             if isinstance(event, Data):

@@ -1,4 +1,4 @@
-"""The composition root: settings become an application, whatever face it then shows."""
+"""The composition root: build an application from settings, for whichever server or command uses it."""
 
 from __future__ import annotations
 
@@ -6,117 +6,161 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
+from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
 from muxpilot.config import Settings
+from muxpilot.config.environment import variables
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
-from muxpilot.policy.judge import Judge
-from muxpilot.policy.model import load
+from muxpilot.policy.judge import PolicyJudge
+from muxpilot.policy.model import load_policy
 from muxpilot.records import record
-from muxpilot.resources import Resources
-from muxpilot.shells.command_registry import Shells
-from muxpilot.shells.pane_shell import Exclusive
-from muxpilot.tmux import Tmux
-from muxpilot.tmux.servers import Named, Servers
-from muxpilot.tools import TOOLS
-from muxpilot.tools.watching import WITH_CHANNEL
-from muxpilot.watch.limits import Limits
+from muxpilot.resources import LiveSource, Resources
+from muxpilot.shell_table.startup import ShellStart
+from muxpilot.shells.command_registry import CommandRegistry
+from muxpilot.timing import Timing
+from muxpilot.tmux.pane_locks import PaneLocks
+from muxpilot.tmux.servers import ServerAddress, TmuxServers
+from muxpilot.tools import RESOURCES, TOOLS
+from muxpilot.tools.context import Context, Services
+from muxpilot.tools.pane_text import capture_pane
+from muxpilot.tools.panes import list_panes
+from muxpilot.tools.resource_readers import CommandSource, WatchSource
+from muxpilot.watch.limits import WatchLimits
+from muxpilot.watch.registry import WatchRegistry
 
 if TYPE_CHECKING:
-    from muxpilot.audit import Audit
+    from muxpilot.audit import AuditLog
     from muxpilot.dialects import Dialect
 
 
 @record
 class App:
+    """One muxpilot with all its parts. `close` it in the end."""
+
     settings: Settings
-    servers: Servers
+    servers: TmuxServers
+    services: Services
     dispatch: Dispatch
     resources: Resources
-    judge: Judge
-    audit: Audit | None = None
+    judge: PolicyJudge
+    audit: AuditLog | None = None
     dialect: Dialect | None = None
 
-    async def begin(self) -> None:
-        """What a server does once, before its first call."""
+    async def start(self) -> None:
+        """Prepare for calls. A server does this once, before its first call."""
         if self.dialect is not None:
-            await self.dialect.begin()
+            await self.dialect.start()
 
     async def close(self) -> None:
-        """All at once: each may have to wait for a tmux that does not answer."""
+        """Close all parts at the same time: each may have to wait for a tmux that does not answer."""
         if self.dialect is not None:
             await self.dialect.close()
-        await asyncio.gather(self.resources.close(), self.dispatch.close(), self.servers.close())
+        await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
         if self.audit is not None:
             self.audit.close()
 
+    @property
+    def listing_closed_by(self) -> str | None:
+        """Return the configuration key that forbids listing panes, or None."""
+        return self.judge.policy.closing_key(list_panes.name)
 
-def build(settings: Settings) -> App:
-    judge = Judge(load(settings, TOOLS))
-    audit = _audit(settings)
-    servers = _servers(settings, judge)
-    dialect = _dialect(settings, servers)
-    also = WITH_CHANNEL if settings.channel and dialect is None else frozenset()
-    paths = settings.security.allowed_buffer_paths if settings.security.enabled else ("/",)
+    @property
+    def text_closed_by(self) -> str | None:
+        """Return the configuration key that forbids showing the text of panes, or None."""
+        return self.judge.policy.closing_key(capture_pane.name)
+
+
+def build(settings: Settings, timing: Timing | None = None) -> App:
+    """Build an application. It connects to a tmux server when a call first needs it."""
+    judge = PolicyJudge(load_policy(settings, TOOLS), variables())
+    audit = _build_audit(settings)
+    servers = _build_servers(settings, judge)
+    dialect = _build_dialect(settings, servers)
+    services = _build_services(settings, servers, timing or Timing())
     dispatch = Dispatch(
         (*TOOLS, *(dialect.tools if dialect is not None else ())),
         settings.scope,
         servers,
-        also=also,
-        judge=judge,
-        recorder=audit,
-        buffer_paths=paths,
-        shells=lambda exclusive: _shells(settings, exclusive),
-        limits=_limits(settings),
+        _context_factory(services),
+        locks=services.locks,
+        has_channel=settings.channel and dialect is None,
+        policy=judge,
+        audit=audit,
     )
-    return App(settings, servers, dispatch, Resources(dispatch, servers), judge, audit, dialect)
+    live: dict[str, LiveSource] = {
+        "watchId": WatchSource(services.watches),
+        "commandId": CommandSource(services.shells),
+    }
+    resources = Resources(dispatch, servers, RESOURCES, live)
+    return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
 
-def _limits(settings: Settings) -> Limits:
+def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
+    locks = PaneLocks()
+    is_secured = settings.security.enabled
+    return Services(
+        servers,
+        _build_shells(settings, locks, timing),
+        locks,
+        watches=WatchRegistry(limits=_watch_limits(settings), timing=timing.watch),
+        buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
+        environment=variables(),
+        repl_timing=timing.repl,
+    )
+
+
+def _context_factory(services: Services) -> ContextFactory:
+    def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        names_server, call = request.names_server, request.number
+        return Context(request.tmux, services, caller, check_part, names_server=names_server, call=call)
+
+    return make_context
+
+
+def _watch_limits(settings: Settings) -> WatchLimits:
     given = settings.watch
     hosts = tuple(host.rstrip(".").lower() for host in given.allowed_hosts)
-    return Limits(given.stable_ms, given.timeout_default_ms, given.timeout_max_ms, hosts)
+    return WatchLimits(given.stable_ms, given.timeout_default_ms, given.timeout_max_ms, hosts)
 
 
-def _dialect(settings: Settings, servers: Servers) -> Dialect | None:
+def _build_dialect(settings: Settings, servers: TmuxServers) -> Dialect | None:
     if settings.scope not in (Scope.DEBUG, Scope.CLASSIC):
         return None
-    from muxpilot.dialects import dialect_of  # the other scopes do not pay for it
+    from muxpilot.dialects import dialect_of  # the other scopes need not load it
 
     return dialect_of(settings.scope, servers)
 
 
-def _shells(settings: Settings, exclusive: Exclusive) -> Shells:
+def _build_shells(settings: Settings, locks: PaneLocks, timing: Timing) -> CommandRegistry:
     keep = settings.tracking
-    return Shells(
-        exclusive,
-        cap_bytes=keep.output_cap_bytes,
-        kept=keep.completed_max_entries or sys.maxsize,
+    return CommandRegistry(
+        locks.hold_for_typing,
+        output_limit_bytes=keep.output_cap_bytes,
+        kept_commands=keep.completed_max_entries or sys.maxsize,
         kept_s=60.0 * keep.completed_retention_minutes,
-        hint=settings.shell_type if settings.shell_type != "auto" else None,
+        has_hint=settings.shell_type != "auto",
+        timing=timing.shells,
     )
 
 
-def _audit(settings: Settings) -> Audit | None:
+def _build_audit(settings: Settings) -> AuditLog | None:
     if not settings.audit.path and not settings.audit.full:
         return None
-    from muxpilot.audit import Audit  # few keep a log
+    from muxpilot.audit import AuditLog  # loaded only where a log is kept
 
-    return Audit(settings.audit)
+    return AuditLog(settings.audit)
 
 
-def _servers(settings: Settings, judge: Judge) -> Servers:
-    def prepare(tmux: Tmux) -> None:
-        if judge.policy.is_scoped:
-            tmux.connection.sieve = lambda rows: judge.sieve(tmux, rows)
-
-    return Servers(
+def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
+    return TmuxServers(
         settings.socket,
-        named={name: Named(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
+        addresses={name: ServerAddress(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
         ssh=settings.ssh,
-        ssh_given_by=settings.origin.of("ssh.remote"),
-        passes=(*PASSED, *settings.security.pass_environment),
-        prepare=prepare,
-        sees=judge.policy.allows_socket,
-        where=settings.origin.of,
+        ssh_given_by=settings.origin.locate("ssh.remote"),
+        passed_variables=(*PASSED, *settings.security.pass_environment),
+        startup=ShellStart,
+        row_filter=judge.filter_rows if judge.policy.is_scoped else None,
+        is_visible=judge.policy.allows_socket,
+        locate_key=settings.origin.locate,
     )

@@ -1,4 +1,4 @@
-"""Progress for calls that take long: who gave a token hears every second that the call is still on."""
+"""Progress of long calls: a client that sent a progress token hears each second that its call still runs."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muxpilot.toolkit.context import Caller, unheard
+from muxpilot.calls import Caller, no_progress
 
-BEAT_S = 1.0
+INTERVAL_S = 1.0
 
 
 @contextmanager
-def heartbeat(name: str, caller: Caller, deadline_s: float) -> Iterator[None]:
-    """A quick call pays for one timer and nothing else, and not for that if nobody listens."""
-    if caller.progress is unheard:
+def report_while_running(name: str, caller: Caller, deadline_s: float) -> Iterator[None]:
+    """Report progress each second. A quick call costs one timer, or nothing if the client sent no token."""
+    if caller.progress is no_progress:
         yield
         return
     loop = asyncio.get_running_loop()
     started = loop.time()
-    beating: list[asyncio.Task[None]] = []
+    reports: list[asyncio.Task[None]] = []
     timer = loop.call_later(
-        BEAT_S, lambda: beating.append(loop.create_task(_beat(name, caller, started, deadline_s)))
+        INTERVAL_S,
+        lambda: reports.append(loop.create_task(_report_each_second(name, caller, started, deadline_s))),
     )
     try:
         yield
     finally:
         timer.cancel()
-        for task in beating:
+        for task in reports:
             task.cancel()
 
 
-async def _beat(name: str, caller: Caller, started: float, deadline_s: float) -> None:
+async def _report_each_second(name: str, caller: Caller, started: float, deadline_s: float) -> None:
     loop = asyncio.get_running_loop()
     while True:
         seconds = loop.time() - started
         await caller.progress(seconds, deadline_s, f"{name}: {seconds:.0f} s")
-        await asyncio.sleep(BEAT_S)
+        await asyncio.sleep(INTERVAL_S)

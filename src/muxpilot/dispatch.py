@@ -1,338 +1,297 @@
-"""One call, from its name to its answer. Every tool call and every resource read goes this way.
+"""One call, from its name to its answer. Every tool call and every read of a resource goes this way.
 
-name -> open? -> arguments -> server -> targets to ids -> verdict -> run, under a deadline -> answer -> record
+name -> open? -> arguments -> server -> targets to ids -> verdict -> run under a deadline -> answer -> record
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import logging
+import itertools
 import secrets
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
 
-from muxpilot.call_progress import heartbeat
+from muxpilot.call_progress import report_while_running
+from muxpilot.calls import CallAudit, Caller, CallPolicy, CallRecord, CallRequest, ContextFactory
 from muxpilot.config.scope import Scope
 from muxpilot.errors import Denied, MuxpilotError, NotAnswering, NotFound
-from muxpilot.reading.pane_cursor import Journals
-from muxpilot.record.recordings import Recordings
-from muxpilot.shells.command_registry import Shells
-from muxpilot.shells.pane_shell import Exclusive
-from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.connection.connection import unsifted
-from muxpilot.tmux.servers import Servers
-from muxpilot.toolkit.answers import Answer, shaped
-from muxpilot.toolkit.arguments import checked
-from muxpilot.toolkit.context import Caller, Context
-from muxpilot.toolkit.sanitize import seen, tells_of_panes
+from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux.connection.connection import without_policy_filter
+from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
+from muxpilot.tmux.servers import TmuxServers
+from muxpilot.toolkit.answers import Answer, to_answer
+from muxpilot.toolkit.arguments import parse_arguments
+from muxpilot.toolkit.sanitize import sanitize_answer
 from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
-from muxpilot.watch.limits import Limits
-from muxpilot.watch.registry import Watches
+from muxpilot.trace import Trace, area
 
-log = logging.getLogger("muxpilot")
-
-_Locks = dict[tuple[str, PaneId, str], tuple[asyncio.Lock, int]]
+_trace = area("calls")
 
 
 class UnknownTool(Exception):
-    """No tool of this name is offered; a fault of the protocol, not of a call."""
+    """No tool of this name is offered. The protocol reports it as its own error, not as an answer."""
 
 
-@dataclass(slots=True)
-class Request:
-    """A call that is known, checked and aimed: what a verdict judges and a record keeps."""
+class _NoPolicy:
+    """A policy that allows every call."""
 
-    tool: Tool
-    tmux: Tmux
-    arguments: dict[str, Any]
+    restricts_targets = False
 
-
-@dataclass(slots=True)
-class Record:
-    """What became of a call."""
-
-    name: str
-    raw: Mapping[str, Any] = field(default_factory=dict)
-    uri: str | None = None
-    request: Request | None = None
-    outcome: str = "ok"
-    answer: Answer | None = None
-    is_secret: bool = False
-    made_by: str | None = None
-    seconds: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-
-
-class Judge(Protocol):
-    """The seat of the policy: what denies a call is raised."""
-
-    @property
-    def narrows(self) -> bool:
-        """Whether some servers, sessions or panes are not to be reached."""
-
-    def closes(self, name: str) -> bool:
-        """Whether a tool is closed to everybody, so that it is not even listed."""
-
-    def admit(self, tool: Tool) -> None:
-        """Before its arguments are looked at."""
-
-    def gate(self, tool: Tool, tmux: Tmux) -> None:
-        """Before anything is asked of that server."""
-
-    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """Before anything is done; targets are ids by now."""
-
-
-class Recorder(Protocol):
-    """The seat of the audit."""
-
-    async def look(self, record: Record) -> None:
-        """Before the call: some things can only be seen then."""
-
-    def write(self, record: Record) -> None:
-        """After it, whatever became of it."""
-
-
-class Everything:
-    """A policy that allows all, and an audit that keeps nothing."""
-
-    narrows = False
-
-    def closes(self, name: str) -> bool:
+    def is_tool_closed(self, name: str) -> bool:
         return False
 
-    def admit(self, tool: Tool) -> None:
+    def check_tool_open(self, tool: Tool) -> None:
         pass
 
-    def gate(self, tool: Tool, tmux: Tmux) -> None:
+    def check_server(self, tool: Tool, tmux: Tmux) -> None:
         pass
 
-    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         pass
 
-    async def look(self, record: Record) -> None:
+
+class _NoAudit:
+    """An audit log that keeps nothing."""
+
+    async def inspect_before_call(self, record: CallRecord) -> None:
         pass
 
-    def write(self, record: Record) -> None:
-        log.debug("%s: %s in %.1f ms", record.name, record.outcome, record.seconds * 1000)
+    def write(self, record: CallRecord) -> None:
+        pass
 
 
 class Dispatch:
+    """Runs calls of tools and reads of resources."""
+
     def __init__(
         self,
         tools: Sequence[Tool],
         scope: Scope,
-        servers: Servers,
+        servers: TmuxServers,
+        make_context: ContextFactory,
         *,
-        also: frozenset[str] = frozenset(),
-        judge: Judge | None = None,
-        recorder: Recorder | None = None,
-        buffer_paths: tuple[str, ...] | None = None,
-        shells: Callable[[Exclusive], Shells] = Shells,
-        limits: Limits | None = None,
+        locks: PaneLocks,
+        has_channel: bool = False,
+        policy: CallPolicy | None = None,
+        audit: CallAudit | None = None,
     ) -> None:
-        self._tools = {tool.exposed: tool for tool in tools}
-        self._judge = judge or Everything()
-        self._recorder = recorder or Everything()
-        self._in_scope = {tool.exposed: tool for tool in tools if scope in tool.scopes or tool.name in also}
-        closes = self._judge.closes
-        self.offered = {name: tool for name, tool in self._in_scope.items() if tool.is_open(closes)}
+        self._tools = {tool.exposed_name: tool for tool in tools}
+        self._policy = policy or _NoPolicy()
+        self._audit = audit or _NoAudit()
+        self._in_scope = {
+            tool.exposed_name: tool
+            for tool in tools
+            if scope in tool.scopes or (has_channel and tool.with_channel)
+        }
+        is_closed = self._policy.is_tool_closed
+        self.offered = {name: tool for name, tool in self._in_scope.items() if tool.is_open(is_closed)}
         self._servers = servers
-        self._buffer_paths = buffer_paths
-        self._recordings = Recordings()
-        self._journals = Journals()
-        self.watches = Watches(limits=limits)
-        self.shells = shells(self._exclusive)
-        self._locks: _Locks = {}
+        self._make_context = make_context
+        self._locks = locks
         self._order = asyncio.Lock()
+        self._numbers = itertools.count(1)
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
-        """An answer for everything that a caller can mend; only a name that is not offered is raised."""
+        """Run a tool. Return an answer for each failure that a caller can correct.
+
+        Raise UnknownTool for a name that is not offered, and nothing else.
+        """
         found = self._in_scope.get(name)
-        tool = found.chosen(raw) if found is not None else None
-        record = Record(tool.logged if tool is not None else name, raw)
-        return await self._recorded(record, tool, caller or Caller())
+        tool = found.select_variant(raw) if found is not None else None
+        record = CallRecord(tool.logged_name if tool is not None else name, raw)
+        return await self._answer_and_record(record, tool, caller or Caller())
 
     async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
-        """The same for a resource, whose tool need not be offered to anybody."""
-        return await self._recorded(Record(name, raw, uri), self._tools[name], Caller())
+        """Run the tool that reads a resource. It need not be offered as a tool."""
+        return await self._answer_and_record(CallRecord(name, raw, uri), self._tools[name], Caller())
 
-    async def permit(self, name: str, raw: Mapping[str, Any]) -> None:
-        """Raise what would deny a read, and do nothing."""
-        tool = self._tools[name].chosen(raw)
-        await self._allowed(tool, self._checked(tool, raw))
+    async def check_read(self, name: str, raw: Mapping[str, Any]) -> None:
+        """Raise the error that would refuse a read. Read nothing."""
+        tool = self._tools[name].select_variant(raw)
+        await self._resolve_and_check(tool, self._parse(tool, raw))
 
-    async def foresee(self, name: str, raw: Mapping[str, Any]) -> tuple[Request, Sequence[MuxpilotError]]:
-        """A call as it would be made, and what it would meet in itself; what denies it is raised."""
-        tool = self._tools[name].chosen(raw)
-        arguments = self._checked(tool, raw)
-        names_server = arguments.get("socket") is not None
-        request = await self._allowed(tool, arguments)
-        if tool.foresees is None:
+    async def dry_run(self, name: str, raw: Mapping[str, Any]) -> tuple[CallRequest, Sequence[MuxpilotError]]:
+        """Resolve and check a call without running it. Return the errors that its tool would raise.
+
+        Raise Denied if the policy refuses the call.
+        """
+        tool = self._tools[name].select_variant(raw)
+        request = await self._resolve_and_check(tool, self._parse(tool, raw))
+        if tool.dry_run is None:
             return request, ()
-        context = self._context(request, Caller(), names_server=names_server)
-        return request, await tool.foresees(context, **request.arguments)
+        return request, await tool.dry_run(self._context(request, Caller()), **request.arguments)
 
-    def native(self, name: str, raw: Mapping[str, Any]) -> str:
-        """The name by which the policy knows the tool that a call is about."""
+    def native_name(self, name: str, raw: Mapping[str, Any]) -> str:
+        """Return the name by which the policy knows the tool of a call."""
         tool = self._in_scope.get(name)
-        return tool.chosen(raw).name if tool is not None else name
+        return tool.select_variant(raw).name if tool is not None else name
 
-    def missed(self, uri: str) -> None:
-        """Record a read of what is no resource."""
-        self._recorder.write(Record("resource", uri=uri, outcome="unknown"))
+    def record_unknown_resource(self, uri: str) -> None:
+        """Record a read of an address that no resource has."""
+        self._audit.write(CallRecord("resource", uri=uri, outcome="unknown"))
 
-    def is_readable(self, name: str) -> bool:
-        return not self._judge.closes(name)
+    def is_tool_open(self, name: str) -> bool:
+        return not self._policy.is_tool_closed(name)
 
-    async def is_open(self, name: str, **raw: Any) -> bool:
-        """Whether a read would be allowed; asked only where there are rules of places."""
-        if not self._judge.narrows:
+    async def may_read(self, name: str, **raw: Any) -> bool:
+        """Return whether the policy allows a read. Costs nothing where no rule restricts targets."""
+        if not self._policy.restricts_targets:
             return True
         try:
-            await self.permit(name, raw)
+            await self.check_read(name, raw)
         except (Denied, NotFound):
             return False
         return True
 
-    async def _recorded(self, record: Record, tool: Tool | None, caller: Caller) -> Answer:
+    async def _answer_and_record(self, record: CallRecord, tool: Tool | None, caller: Caller) -> Answer:
+        record.number = next(self._numbers)
+        trace = _call_trace(record)
+        if trace.is_debug:
+            trace.debug("call begins", arguments=_names_given(tool, record.raw))
         try:
-            record.answer = await self._answer(record, tool, caller)
+            record.answer = await self._answer(record, tool, caller, trace)
             return record.answer
         finally:
             record.seconds = time.monotonic() - record.started
-            self._recorder.write(record)
+            if trace.is_debug:
+                _log_end(trace, record)
+            self._audit.write(record)
 
-    async def close(self) -> None:
-        await self.watches.close()
-        await self._recordings.close()
-        await self.shells.close()
-        await self._journals.close()
-        await self._servers.close()
-
-    async def _answer(self, record: Record, tool: Tool | None, caller: Caller) -> Answer:
+    async def _answer(self, record: CallRecord, tool: Tool | None, caller: Caller, trace: Trace) -> Answer:
         if tool is None:
             record.outcome = "unknown"
             raise UnknownTool(record.name)
         deadline_s = DEADLINE_S
         try:
-            arguments = self._checked(tool, record.raw)
+            arguments = self._parse(tool, record.raw)
             deadline_s = tool.deadline(arguments)
-            quiet = tool.tells_progress
-            with nullcontext() if quiet else heartbeat(tool.exposed, caller, deadline_s):
+            reports_itself = tool.reports_progress
+            with (
+                nullcontext()
+                if reports_itself
+                else report_while_running(tool.exposed_name, caller, deadline_s)
+            ):
                 async with asyncio.timeout(deadline_s), self._order if tool.in_order else nullcontext():
-                    return await self._run(record, tool, arguments, caller)
+                    return await self._run(record, tool, arguments, caller, trace)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
             raise
         except TimeoutError:
-            error = NotAnswering(f"{tool.exposed} did not finish within {deadline_s:g} s.")
-            return _failed(record, tool, error)
+            trace.debug("deadline passed", deadline_s=deadline_s)
+            error = NotAnswering(f"{tool.exposed_name} did not finish within {deadline_s:g} s.")
+            return _fail(record, tool, error)
         except MuxpilotError as error:
-            return _failed(record, tool, error)
-        except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
+            return _fail(record, tool, error)
+        except Exception:  # noqa: BLE001 - a bug of ours must not end the server
             record.outcome = "incident"
-            return Answer(incident(record.name), error=record.outcome)
+            return Answer(report_incident(record.name), error=record.outcome)
 
-    async def _run(self, record: Record, tool: Tool, arguments: dict[str, Any], caller: Caller) -> Answer:
-        names_server = arguments.get("socket") is not None
-        request = await self._aimed(tool, arguments)
-        async with self._in_turn(request):
+    async def _run(
+        self, record: CallRecord, tool: Tool, arguments: dict[str, Any], caller: Caller, trace: Trace
+    ) -> Answer:
+        request = await self._resolve(tool, arguments)
+        request.number = record.number
+        if trace.is_debug:
+            _log_targets(trace, request)
+        async with self._judge_in_order(request):
             record.request = request
-            try:
-                await self._judge.judge(tool, request.tmux, request.arguments)
-            except MuxpilotError:
-                await self._recorder.look(record)  # what is refused may be a secret too
-                raise
-            await self._recorder.look(record)
-        # Nothing comes between this and the tool's own place in the queue of the pane.
-        context = self._context(request, caller, names_server=names_server)
-        answer = shaped(await tool.run(context, **request.arguments))
-        if not tells_of_panes(tool.name, tool.group):
+            await self._check(record, request, trace)
+            await self._audit.inspect_before_call(record)
+        # No await between the end of the lock and the tool: the call keeps its place in the pane's queue.
+        answer = to_answer(await tool.run(self._context(request, caller), **request.arguments))
+        if not tool.shows_pane_text:
             return answer
-        return seen(answer, colors=bool(request.arguments.get("colors")))
+        return sanitize_answer(answer, colors=bool(request.arguments.get("colors")))
 
-    def _context(self, request: Request, caller: Caller, *, names_server: bool) -> Context:
-        return Context(
-            *(
-                request.tmux,
-                self._servers,
-                self._journals,
-                self._exclusive,
-                self.shells,
-                caller,
-                self.watches,
-            ),
-            recordings=self._recordings,
-            buffer_paths=self._buffer_paths,
-            names_server=names_server,
-            permit=functools.partial(self._permit, request.tool),
-        )
+    async def _check(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
+        try:
+            await self._policy.check_call(request.tool, request.tmux, request.arguments)
+        except MuxpilotError:
+            await self._audit.inspect_before_call(record)  # a refused text may be a secret too
+            raise
+        trace.debug("call allowed")
 
-    def _checked(self, tool: Tool, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """A tool that is closed is refused as such, whatever its arguments are."""
-        self._judge.admit(tool)
-        return checked(tool.arguments, raw)
+    def _context(self, request: CallRequest, caller: Caller) -> Any:
+        return self._make_context(request, caller, functools.partial(self._check_part, request.tool))
 
-    async def _allowed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
-        request = await self._aimed(tool, arguments)
-        await self._judge.judge(tool, request.tmux, request.arguments)
+    def _parse(self, tool: Tool, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments by their Python names. A closed tool is refused first."""
+        self._policy.check_tool_open(tool)
+        return parse_arguments(tool.arguments, raw)
+
+    async def _resolve_and_check(self, tool: Tool, arguments: dict[str, Any]) -> CallRequest:
+        request = await self._resolve(tool, arguments)
+        await self._policy.check_call(tool, request.tmux, request.arguments)
         return request
 
-    async def _aimed(self, tool: Tool, arguments: dict[str, Any]) -> Request:
-        tmux = self._servers.get(arguments.pop("socket", None))
-        self._judge.gate(tool, tmux)
-        with unsifted():
-            return Request(tool, tmux, await tool.resolve_targets(tmux, arguments))
+    async def _resolve(self, tool: Tool, arguments: dict[str, Any]) -> CallRequest:
+        """Find the server and the ids of all targets."""
+        socket = arguments.pop("socket", None)
+        tmux = self._servers.get(socket)
+        self._policy.check_server(tool, tmux)
+        with without_policy_filter():
+            resolved = await tool.resolve_targets(tmux, arguments)
+        return CallRequest(tool, tmux, resolved, names_server=socket is not None)
 
-    async def _permit(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """For a part of a call; one that is denied has a record of its own."""
+    async def _check_part(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Check a part of a call. A part that is denied gets a record of its own."""
         try:
-            self._judge.gate(tool, tmux)
-            await self._judge.judge(tool, tmux, arguments)
+            self._policy.check_server(tool, tmux)
+            await self._policy.check_call(tool, tmux, arguments)
         except Denied as error:
-            given = {row.wire: arguments[row.name] for row in tool.arguments if row.name in arguments}
+            given = {row.wire_name: arguments[row.name] for row in tool.arguments if row.name in arguments}
             pane = {"paneId": arguments["pane_id"]} if "pane_id" in arguments else {}
-            record = Record(tool.logged, {"socket": tmux.socket, **pane, **given})
-            record.answer = _failed(record, tool, error)
-            self._recorder.write(record)
+            record = CallRecord(tool.logged_name, {"socket": tmux.socket, **pane, **given})
+            record.answer = _fail(record, tool, error)
+            self._audit.write(record)
             raise
 
-    def _in_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
-        """What types is judged in the order of asking: a short text must not overtake a long one."""
+    def _judge_in_order(self, request: CallRequest) -> AbstractAsyncContextManager[None]:
+        """Hold a pane while policy judges what is typed there: a short text must not overtake a long one."""
         pane = request.arguments.get("pane_id")
         if request.tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
             return nullcontext()
-        return self._alone((request.tmux.socket, pane, "judged"))
-
-    def _exclusive(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
-        return self._alone((tmux.socket, pane, "typed"))
-
-    @asynccontextmanager
-    async def _alone(self, key: tuple[str, PaneId, str]) -> AsyncIterator[None]:
-        """One at a time per pane, in the order of asking."""
-        lock, users = self._locks.get(key, (asyncio.Lock(), 0))
-        self._locks[key] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks.pop(key)
-            if users > 1:
-                self._locks[key] = (lock, users - 1)
+        return self._locks.hold(request.tmux, pane, PaneUse.JUDGE, holder=str(request.number))
 
 
-def _failed(record: Record, tool: Tool, error: MuxpilotError) -> Answer:
+def _fail(record: CallRecord, tool: Tool, error: MuxpilotError) -> Answer:
     record.outcome = error.code
-    return Answer(tool.told(error), error=error.code)
+    if _trace.is_debug and isinstance(error, Denied):
+        _call_trace(record).debug("call denied", rule=error.key)
+    return Answer(tool.error_text(error), error=error.code)
 
 
-def incident(where: str) -> str:
-    """A mistake of ours: the client gets a number, the log the rest."""
+def report_incident(where: str) -> str:
+    """Log the exception that is being handled, which is a bug of ours. Return the text for the client."""
     number = secrets.token_hex(4)
-    log.exception("incident %s in %s", number, where)
-    return f"{where} failed by a fault of muxpilot (incident {number}). Its log on stderr tells more."
+    _trace.error("incident", incident=number, where=where, error=sys.exception())
+    return f"{where} failed because of a bug in muxpilot (incident {number}); see its log on stderr."
+
+
+def _call_trace(record: CallRecord) -> Trace:
+    if not _trace.is_debug:
+        return _trace
+    return _trace.child(call=record.number, tool=record.name[:60])
+
+
+def _names_given(tool: Tool | None, raw: Mapping[str, Any]) -> str:
+    """Return the names of the arguments that a call gives. Their values may be secrets."""
+    if tool is None:
+        return ""
+    return ",".join(row.wire_name for row in tool.arguments if row.wire_name in raw or row.name in raw)
+
+
+def _log_targets(trace: Trace, request: CallRequest) -> None:
+    values = request.arguments.values()
+    items = (item for value in values for item in (value if isinstance(value, list) else (value,)))
+    ids = [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
+    trace.debug("targets resolved", server=request.tmux.socket, targets=",".join(ids))
+
+
+def _log_end(trace: Trace, record: CallRecord) -> None:
+    size = len(record.answer.text) if record.answer is not None else 0
+    trace.debug("call ends", outcome=record.outcome, characters=size, ms=f"{record.seconds * 1000:.1f}")

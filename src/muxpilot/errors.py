@@ -1,49 +1,53 @@
 """Every exception that muxpilot raises on purpose.
 
     MuxpilotError
-    ├── BadInput              an argument that is refused before tmux sees it
+    ├── BadInput              an argument is invalid; tmux was not asked
     ├── NotFound              no such session, window, pane, client or buffer
-    ├── Ambiguous             a name that several windows share
-    ├── NameTaken             a session of that name is already there
-    ├── PaneDead              the pane's program has ended; it takes no input
-    ├── Refused               tmux said no, in its own words
-    ├── Denied                the policy of whoever runs muxpilot says no
-    ├── NoStream              the pane's output cannot be followed
+    ├── Ambiguous             several windows share the given name
+    ├── NameTaken             a session of that name already exists
+    ├── PaneDead              the pane's program has ended, so the pane takes no input
+    ├── Refused               tmux refused the command
+    ├── Denied                the configured policy forbids the call
+    ├── NoStream              the output of the pane cannot be followed
     └── Unavailable           tmux could not be asked
-        ├── NoTmux            no tmux program, or one that is too old
-        ├── NoServer          nothing listens on the socket
-        ├── UnsafeSocket      the socket is somebody else's
-        ├── Unreachable       the host that it is on cannot be reached
-        ├── NotAnswering      no answer before the deadline
-        └── ConnectionLost    tmux went away while the call was under way
+        ├── NoTmux            the tmux program is missing or too old
+        ├── NoServer          no tmux server listens on the socket, or it has no session
+        ├── UnsafeSocket      the socket belongs to another user, or is not a socket
+        ├── Unreachable       the remote host cannot be reached
+        ├── NotAnswering      tmux did not answer before the deadline
+        └── ConnectionLost    tmux ended, or closed the connection, during the call
 
-The text of each is one line: what failed, then what to do.
+The text of each error is one line: what failed, then the next step for the caller.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-_LONGEST, _KEPT_END = 1000, 300
+_LONGEST_TEXT, _KEPT_TAIL = 1000, 300
 
 
-def _brief(what: str) -> str:
-    """A caller's argument may be of any length, and they know it."""
-    if len(what) <= _LONGEST:
+def _shorten(what: str) -> str:
+    """Cut the middle out of a long text: it may repeat an argument of any length."""
+    if len(what) <= _LONGEST_TEXT:
         return what
-    return f"{what[: _LONGEST - _KEPT_END]} … {what[-_KEPT_END:]}"
+    return f"{what[: _LONGEST_TEXT - _KEPT_TAIL]} … {what[-_KEPT_TAIL:]}"
 
 
 class MuxpilotError(Exception):
-    """The root of the tree; `code` is stable, `hint` is the next step, `words` are tmux's own if it spoke."""
+    """The root of the tree.
+
+    `code` is a stable identifier for programs, `what` says what failed, `hint` is the next step, and
+    `tmux_message` is tmux's own text where the error comes from tmux.
+    """
 
     code: ClassVar[str] = "error"
     hint: str | None = None
 
-    def __init__(self, what: str, hint: str | None = None, *, words: str | None = None) -> None:
-        self.what = _brief(what)
+    def __init__(self, what: str, hint: str | None = None, *, tmux_message: str | None = None) -> None:
+        self.what = _shorten(what)
         super().__init__(self.what)
-        self.words = words
+        self.tmux_message = tmux_message
         if hint is not None:
             self.hint = hint
 
@@ -52,11 +56,13 @@ class MuxpilotError(Exception):
 
 
 class BadInput(MuxpilotError):
+    """An argument is invalid. It is refused before tmux sees it."""
+
     code = "bad-input"
 
 
 class NotFound(MuxpilotError):
-    """Something that was asked for by id or name is not there; with None, none is."""
+    """No object has the given id or name; `wanted` is None where there is no such object at all."""
 
     code = "not-found"
 
@@ -70,31 +76,39 @@ class NotFound(MuxpilotError):
 
 
 class Ambiguous(MuxpilotError):
+    """Several windows share the given name."""
+
     code = "ambiguous"
 
 
 class NameTaken(MuxpilotError):
+    """A session of that name already exists."""
+
     code = "name-taken"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"A session named {name!r} is already there.", "Use another name.")
+        super().__init__(f"A session named {name!r} already exists.", "Use another name.")
         self.name = name
 
 
 class PaneDead(MuxpilotError):
+    """The pane's program has ended, so the pane takes no input."""
+
     code = "pane-dead"
-    hint = "Use respawn-pane to run something in it again, or kill-pane to remove it."
+    hint = "Use respawn-pane to start a program in it, or kill-pane to remove it."
 
 
 class Refused(MuxpilotError):
+    """tmux refused the command."""
+
     code = "refused"
 
 
 class Denied(MuxpilotError):
-    """`key` is the rule of the configuration that denied."""
+    """The configured policy forbids the call; `key` is the configuration key that does, `why` its reason."""
 
     code = "denied"
-    hint = "Only who runs muxpilot can change that."
+    hint = "Only the person who runs muxpilot can change this."
 
     def __init__(self, what: str, key: str, why: str) -> None:
         super().__init__(f"{what} is denied by {key}: {why}.")
@@ -103,36 +117,55 @@ class Denied(MuxpilotError):
 
 
 class NoStream(MuxpilotError):
+    """The output of the pane cannot be followed."""
+
     code = "no-stream"
 
 
 class Unavailable(MuxpilotError):
+    """tmux could not be asked, so nothing is known about its sessions."""
+
     code = "unavailable"
 
 
 class NoTmux(Unavailable):
+    """The tmux program is missing or too old."""
+
     code = "no-tmux"
-    hint = "Install tmux 3.2 or newer, or name one that is."
+    hint = "Install tmux 3.2 or newer."
 
 
 class NoServer(Unavailable):
+    """No tmux server listens on the socket, or it has no session."""
+
     code = "no-server"
     hint = "Create a session to start one."
 
 
 class UnsafeSocket(Unavailable):
+    """The socket belongs to another user, is not a socket, or is in a folder that others can change."""
+
     code = "unsafe-socket"
 
 
 class Unreachable(Unavailable):
+    """The remote host cannot be reached by ssh."""
+
     code = "unreachable"
 
 
 class NotAnswering(Unavailable):
+    """tmux did not answer before the deadline."""
+
     code = "not-answering"
-    hint = "It may be stopped or overloaded, and what was asked may still happen; look before you repeat it."
+    hint = (
+        "tmux may be stopped or overloaded, and the request may still take effect: "
+        "check before you repeat it."
+    )
 
 
 class ConnectionLost(Unavailable):
+    """tmux ended, or closed the connection, before it answered the request."""
+
     code = "connection-lost"
-    hint = "What was asked may or may not have happened; look before you repeat it."
+    hint = "The request may or may not have taken effect: check before you repeat it."

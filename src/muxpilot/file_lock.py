@@ -1,4 +1,4 @@
-"""Locks between processes, by `flock`: they end with the process that holds them, however it ends."""
+"""Locks between processes, by `flock`. The kernel releases them when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def try_lock(file: int, *, is_shared: bool = False) -> bool:
     """Lock an open file without waiting. Return False while another process holds it."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
     return True
 
@@ -23,21 +23,28 @@ def open_lock_file(path: str | Path) -> int:
 
 
 def acquire(path: str | Path, *, is_shared: bool = False) -> int | None:
-    """Return the lock file, open and locked; None while another process holds it.
+    """Return the lock file, open and locked, or None while another process holds it.
 
-    The last holder removes the file, so one that was removed after we opened it does not count.
+    The last holder removes the file. A lock on a file that was removed after we opened it does not count.
     """
     file = open_lock_file(path)
-    with suppress(FileNotFoundError):
-        if try_lock(file, is_shared=is_shared) and os.path.samestat(os.fstat(file), os.stat(path)):
-            return file
-    os.close(file)
-    return None
+    is_locked = False
+    try:
+        with suppress(FileNotFoundError):
+            is_locked = try_lock(file, is_shared=is_shared) and _is_still_at(path, file)
+    finally:
+        if not is_locked:
+            os.close(file)
+    return file if is_locked else None
 
 
 def release(path: str | Path, file: int) -> None:
-    """Unlock and close a lock file; remove it if no other process shares it."""
+    """Unlock and close a lock file. Remove it if no other process shares the lock."""
     with suppress(OSError):
-        if try_lock(file) and os.path.samestat(os.fstat(file), os.stat(path)):
+        if try_lock(file) and _is_still_at(path, file):
             os.unlink(path)
     os.close(file)
+
+
+def _is_still_at(path: str | Path, file: int) -> bool:
+    return os.path.samestat(os.fstat(file), os.stat(path))

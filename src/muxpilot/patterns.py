@@ -1,4 +1,7 @@
-"""Patterns that users write: RE2, which no pattern can stall, and likeness. The only importer of both."""
+"""Patterns that callers write: RE2, which no pattern can stall, and fuzzy matches by rapidfuzz.
+
+No other module imports these libraries.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +10,51 @@ from typing import Any
 
 from muxpilot.errors import BadInput
 
-# Words that resemble take time that grows with their length squared.
+# The time of a fuzzy match grows with the square of the query's length.
 LONGEST_FUZZY = 500
-# At worst RE2 takes a second for a megabyte and a thousand of its instructions, and cannot be stopped.
+# At worst RE2 needs one second for a megabyte and a thousand of its instructions, and it cannot be stopped.
 _LARGEST_PROGRAM = 3000
 _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 12, 1 << 20
 
-# Where in a line, in characters, and how alike, from 0 to 1.
-Likeness = tuple[int, int, float]
-# Where the first match at or after `start` is, in a text that ends at `end`.
+# The start and end of a match in a line, in characters, and its similarity from 0 to 1.
+FuzzyMatch = tuple[int, int, float]
+# Returns the first match at or after `start`, in a text that ends at `end`.
 Finder = Callable[[Any, int, int], tuple[int, int] | None]
 
 
-def matcher(pattern: str, mode: str, argument: str) -> Callable[[str], bool]:
-    """Whether a line holds the pattern; `argument` is what a bad one is called in the error."""
-    _require_some(pattern, argument)
+def compile_matcher(pattern: str, mode: str, argument: str) -> Callable[[str], bool]:
+    """Return a function that says whether a line contains the pattern. Errors name `argument`."""
+    _require_pattern(pattern, argument)
     if mode == "literal":
         return lambda line: pattern in line
-    search = compiled(pattern, argument).search
+    search = compile_regex(pattern, argument).search
     return lambda line: search(line) is not None
 
 
-def finder(pattern: str, mode: str, argument: str) -> Finder:
-    """For texts of any size: other threads run meanwhile, and no query makes it slow."""
-    _require_some(pattern, argument)
+def compile_finder(pattern: str, mode: str, argument: str) -> Finder:
+    """Return a finder for texts of any size. It lets other threads run, and no pattern makes it slow."""
+    _require_pattern(pattern, argument)
     if mode == "literal":
-        return _literal(pattern.encode())
-    ready = compiled(pattern, argument)
-    if ready.programsize > _LARGEST_PROGRAM:
+        return _literal_finder(pattern.encode())
+    regex = compile_regex(pattern, argument)
+    if regex.programsize > _LARGEST_PROGRAM:
         raise BadInput(
             f"The argument {argument!r} is too large a pattern for a buffer.",
             "Use smaller counted repetitions, such as .{0,100}.",
         )
 
     def find(text: Any, start: int, end: int) -> tuple[int, int] | None:
-        found = ready.search(text, start, end)
+        found = regex.search(text, start, end)
         return found.span() if found is not None else None
 
     return find
 
 
-def _literal(words: bytes) -> Finder:
-    """Not by RE2, which is slow for a long literal; piece by piece, so that others run in between."""
+def _literal_finder(words: bytes) -> Finder:
+    """Return a finder that works in chunks, so that other threads run. RE2 is slow for long literals."""
 
     def find(text: Any, start: int, end: int) -> tuple[int, int] | None:
+        """Find the first match, in chunks that grow."""
         chunk = _FIRST_CHUNK
         while start + len(words) <= end:
             stop = min(end, start + chunk + len(words) - 1)
@@ -64,7 +68,8 @@ def _literal(words: bytes) -> Finder:
     return find
 
 
-def compiled(pattern: str, argument: str) -> Any:
+def compile_regex(pattern: str, argument: str) -> Any:
+    """Compile an RE2 pattern. Raise BadInput, which names `argument`, for a bad one."""
     import re2  # loaded when first used: few calls need it
 
     options = re2.Options()
@@ -78,19 +83,20 @@ def compiled(pattern: str, argument: str) -> Any:
         ) from None
 
 
-def likeness(query: str, threshold: float, argument: str) -> Callable[[str], Likeness | None]:
-    """Where a line is most like the query, if it is at least that much: the best part of equal length."""
+def compile_likeness(query: str, threshold: float, argument: str) -> Callable[[str], FuzzyMatch | None]:
+    """Return a function that finds the part of a line that is most similar to the query."""
     from rapidfuzz import fuzz
 
     if len(query) > LONGEST_FUZZY:
         raise BadInput(
             f"The argument {argument!r} is longer than {LONGEST_FUZZY} characters.",
-            "Look for less, or without fuzzyMatch.",
+            "Use a shorter one, or leave out fuzzyMatch.",
         )
     least = threshold * 100
 
-    def best(line: str) -> Likeness | None:
-        if len(line) <= len(query):  # of a shorter line rapidfuzz would look for it in the query
+    def find_best(line: str) -> FuzzyMatch | None:
+        """Find the best part of a line. It has the length of the query, or is the whole line."""
+        if len(line) <= len(query):  # rapidfuzz would look for a shorter line inside the query
             score = fuzz.ratio(query, line, score_cutoff=least)
             return (0, len(line), score / 100) if line and score >= least else None
         found = fuzz.partial_ratio_alignment(query, line, score_cutoff=least)
@@ -98,16 +104,16 @@ def likeness(query: str, threshold: float, argument: str) -> Callable[[str], Lik
             return None
         return found.dest_start, found.dest_end, found.score / 100
 
-    return best
+    return find_best
 
 
-def ratio(one: str, other: str) -> float:
-    """How alike two texts are, from 0 to 1."""
+def similarity(one: str, other: str) -> float:
+    """Return how similar two texts are, from 0 to 1."""
     from rapidfuzz import fuzz
 
     return fuzz.ratio(one, other) / 100
 
 
-def _require_some(pattern: str, argument: str) -> None:
+def _require_pattern(pattern: str, argument: str) -> None:
     if not pattern:
-        raise BadInput(f"The argument {argument!r} is empty.", "Give something to look for.")
+        raise BadInput(f"The argument {argument!r} is empty.", "Give something to find.")

@@ -1,96 +1,64 @@
-"""Resources: addresses of what the reading tools tell. Each is a row; reading one is a call of its tool."""
+"""Resources: addresses such as tmux://pane/%3. Reading one is a call of the tool that its row names."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 from urllib.parse import unquote
 
 from muxpilot.dispatch import Dispatch
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFound
 from muxpilot.records import record
-from muxpilot.tmux import PaneId
-from muxpilot.tmux.connection.protocol import Notice, Output
-from muxpilot.tmux.servers import Servers
-from muxpilot.toolkit.sanitize import visible
+from muxpilot.tasks import TaskSet
+from muxpilot.terminal.sanitize import sanitize_text
+from muxpilot.tmux import ListedPane, PaneId, Window
+from muxpilot.tmux.connection.protocol import Notification, PaneOutput
+from muxpilot.tmux.servers import TmuxServers
+from muxpilot.toolkit.resource_rows import ResourceRow
+from muxpilot.trace import area
 
-JSON = "application/json"
-TEXT = "text/plain"
+# Errors that mean that nothing is there, also if no tmux runs. All others mean "could not ask".
+_MISSING = frozenset(error.code for error in (NotFound, BadInput, Ambiguous, NoServer))
 
-# Faults that mean that nothing is there; where no tmux runs, there is nothing. Others mean "could not ask".
-_MISSING = frozenset(fault.code for fault in (NotFound, BadInput, Ambiguous, NoServer))
-
-# How long changes are gathered before the next is told.
+# Changes are collected for this long before the next notification.
 _PAUSE_S = 0.1
 _DEAD_PAUSE_S = 1.0
-_QUIET_S = 60.0
 
-# After these the list may be another one; the last tells of panes split off where nobody is attached.
+# After these notifications the list may differ. tmux sends the last one for panes that are split off in
+# sessions without an attached client.
 _LIST_CHANGES = frozenset(
     "sessions-changed window-add window-close unlinked-window-add unlinked-window-close closed "
     "subscription-changed".split()
 )
 
-Tell = Callable[[], Awaitable[None]]
+Notify = Callable[[], Awaitable[None]]
 Stop = Callable[[], object]
 
-
-@record
-class Row:
-    """One kind of resource: its address, the tool that reads it, and what of the address it gets.
-
-    `lister`: the tool that lists such things, where the reader's being open does not mean that it is."""
-
-    template: str
-    tool: str
-    title: str
-    mime: str
-    fixed: tuple[tuple[str, object], ...] = ()
-    lister: str | None = None
-
-    def match(self, uri: str) -> dict[str, str] | None:
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.template))
-        found = re.fullmatch(pattern, uri)
-        return found.groupdict() if found else None
-
-
-ROWS = (
-    Row("tmux://server/info", "server-info", "The tmux server", JSON),
-    Row("tmux://sessions", "list-sessions", "Sessions", JSON),
-    Row("tmux://clients", "list-clients", "People who look on", JSON),
-    Row("tmux://pane/{paneId}", "capture-pane", "What a pane shows", TEXT, lister="list-panes"),
-    Row("tmux://pane/{paneId}/info", "pane-info", "A pane", JSON),
-    Row("tmux://pane/{paneId}/tail/{lines}", "capture-pane", "The last lines of a pane", TEXT),
-    Row(
-        "tmux://pane/{paneId}/tail/{lines}/ansi",
-        "capture-pane",
-        "The last lines of a pane, with colours",
-        TEXT,
-        (("colors", True),),
-    ),
-    Row("tmux://window/{windowId}/info", "window-info", "A window", JSON),
-    Row("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
-    Row(
-        "tmux://command/{commandId}/result",
-        "command-result",
-        "What a command did",
-        JSON,
-        lister="list-commands",
-    ),
-    Row("tmux://watch/{watchId}", "get-watch", "How a watch stands", JSON),
-)
+trace = area("calls")
 
 
 @record
-class Entry:
+class ResourceEntry:
+    """One resource in the list."""
+
     uri: str
     name: str
     mime: str
 
 
+class LiveSource(Protocol):
+    """Things with ids that muxpilot itself keeps: commands, watches."""
+
+    def entries(self) -> Iterable[tuple[str, str]]:
+        """Yield the id and the title of each."""
+
+    def changes(self, item: str) -> AsyncIterator[None]:
+        """Yield at each change until the end of the last one. Raise NotFound at once for an unknown id."""
+
+
 class ResourceFailed(Exception):
-    """There is nothing at this address, or it could not be asked for: two faults, with their own codes."""
+    """Nothing is at this address (`is_missing`), or it could not be read. Each has its own error code."""
 
     def __init__(self, words: str, *, is_missing: bool = True) -> None:
         super().__init__(words)
@@ -98,201 +66,235 @@ class ResourceFailed(Exception):
 
 
 class Resources:
-    def __init__(self, dispatch: Dispatch, servers: Servers) -> None:
+    """Reads, lists and follows resources. `live` maps the variable of an address to the source of its ids."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        servers: TmuxServers,
+        rows: Sequence[ResourceRow],
+        live: Mapping[str, LiveSource],
+    ) -> None:
+        self.rows = rows
         self._dispatch = dispatch
         self._servers = servers
-        self._following: set[asyncio.Task[None]] = set()
-        self._list = _ListWatch(self.list, servers)
+        self._live = live
+        self._tasks = TaskSet(trace)
+        self._list_watcher = _ListWatcher(self.list, servers)
 
     async def read(self, uri: str) -> tuple[str, str]:
-        """The mime type and the text behind an address."""
+        """Return the mime type and the text of a resource."""
         try:
-            row, arguments = _find(uri)
+            row, arguments = self._find(uri)
         except ResourceFailed:
-            self._dispatch.missed(uri)
+            self._dispatch.record_unknown_resource(uri)
             raise
         answer = await self._dispatch.read(row.tool, arguments, uri)
         if answer.error is not None:
             raise ResourceFailed(answer.text, is_missing=answer.error in _MISSING)
         return row.mime, answer.text
 
-    async def list(self) -> Sequence[Entry]:
-        """What there is now; where no tmux runs, only the addresses that are always good."""
-        tmux = self._servers.default
-        if not await self._dispatch.is_open("server-info"):
+    async def list(self) -> Sequence[ResourceEntry]:
+        """Return all resources. Where no tmux runs, only those with a fixed address and those of muxpilot."""
+        plain = [row for row in self.rows if row.variable is None]
+        if not await self._dispatch.may_read(plain[0].tool):  # the server itself may be out of reach
             return []
-        is_open = self._dispatch.is_readable
-        shown = {row.template for row in ROWS if is_open(row.tool) and is_open(row.lister or row.tool)}
-        entries = [
-            Entry(row.template, row.title, row.mime)
-            for row in ROWS
-            if "{" not in row.template and row.template in shown
-        ]
-        for kept in self._dispatch.watches.kept if "tmux://watch/{watchId}" in shown else ():
-            entries.append(Entry(f"tmux://watch/{kept.id}", f"Watch of pane {kept.plan.pane}", JSON))
-        tells_results = "tmux://command/{commandId}/result" in shown
-        for command in self._dispatch.shells.commands() if tells_results else ():
-            name = f"Command in pane {command.pane}: {command.text[:40]}"
-            entries.append(Entry(f"tmux://command/{command.id}/result", name, JSON))
+        entries = [ResourceEntry(row.template, row.title, row.mime) for row in plain if self._is_listed(row)]
+        for variable, source in self._live.items():
+            for row in self._listed_rows(variable):
+                entries += [
+                    ResourceEntry(_fill(row, item), title, row.mime) for item, title in source.entries()
+                ]
+        tmux = self._servers.default
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
         except NoServer:
             return entries
+        return [*entries, *await self._sessions(windows), *await self._windows(windows),
+                *self._panes(windows, panes)]  # fmt: skip
+
+    async def _sessions(self, windows: Sequence[Window]) -> Sequence[ResourceEntry]:
+        names = {row.session_id: row.session_name for row in windows}
+        return [
+            ResourceEntry(_fill(row, session), f"Session {sanitize_text(name)}", row.mime)
+            for row in self._listed_rows("sessionId")
+            for session, name in names.items()
+            if await self._dispatch.may_read(row.tool, sessionId=session)
+        ]
+
+    async def _windows(self, windows: Sequence[Window]) -> Sequence[ResourceEntry]:
+        names = {row.id: row.name for row in windows}
+        return [
+            ResourceEntry(_fill(row, window), f"Window {sanitize_text(name)}", row.mime)
+            for row in self._listed_rows("windowId")
+            for window, name in names.items()
+            if await self._dispatch.may_read(row.tool, windowId=window)
+        ]
+
+    def _panes(self, windows: Sequence[Window], panes: Sequence[ListedPane]) -> Sequence[ResourceEntry]:
         sessions = {row.session_id: row.session_name for row in windows}
-        for session, name in sessions.items() if "tmux://session/{sessionId}/tree" in shown else ():
-            if await self._dispatch.is_open("session-tree", sessionId=session):
-                entries.append(Entry(f"tmux://session/{session}/tree", f"Session {visible(name)}", JSON))
-        is_shown = "tmux://window/{windowId}/info" in shown
-        for window in {row.id: row for row in windows}.values() if is_shown else ():
-            if await self._dispatch.is_open("window-info", windowId=window.id):
-                entries.append(
-                    Entry(f"tmux://window/{window.id}/info", f"Window {visible(window.name)}", JSON)
-                )
+        entries = []
         for pane in {row.id: row for row in panes}.values():
-            session_name = sessions.get(pane.session_id, pane.session_id)
-            name = visible(f"Pane {pane.id} of {session_name}: {pane.current_command}")
-            if "tmux://pane/{paneId}" in shown:
-                entries.append(Entry(_address(pane.id), name, TEXT))
-            if "tmux://pane/{paneId}/info" in shown:
-                entries.append(Entry(f"{_address(pane.id)}/info", f"{name} (facts)", JSON))
+            session = sessions.get(pane.session_id, pane.session_id)
+            name = sanitize_text(f"Pane {pane.id} of {session}: {pane.current_command}")
+            for row in self._listed_rows("paneId"):
+                title = f"{name} (facts)" if row.template.endswith("/info") else name
+                entries.append(ResourceEntry(_fill(row, _encode_pane(pane.id)), title, row.mime))
         return entries
 
-    async def follow(self, uri: str, changed: Tell) -> Stop:
-        """Tell of every change behind an address, until the pane is gone or until it is stopped."""
-        row, arguments = _find(uri)
+    def _listed_rows(self, variable: str) -> Sequence[ResourceRow]:
+        """Return the rows that have this variable and no other. Tails of panes are not listed."""
+        rows = (row for row in self.rows if row.variable == variable and row.template.count("{") == 1)
+        return [row for row in rows if self._is_listed(row)]
+
+    def _is_listed(self, row: ResourceRow) -> bool:
+        is_open = self._dispatch.is_tool_open
+        return is_open(row.tool) and is_open(row.lister or row.tool)
+
+    async def follow(self, uri: str, notify: Notify) -> Stop:
+        """Call `notify` after each change of a resource, until the pane is gone or the result is called."""
+        row, arguments = self._find(uri)
         try:
-            await self._dispatch.permit(row.tool, arguments)
+            await self._dispatch.check_read(row.tool, arguments)
         except MuxpilotError as error:
             raise ResourceFailed(str(error), is_missing=error.code in _MISSING) from None
         ready = asyncio.Event()
-        if "paneId" in arguments:
-            work = self._follow(str(arguments["paneId"]), ready, changed)
-        elif "watchId" in arguments:
-            work = self._follow_watch(str(arguments["watchId"]), ready, changed)
-        elif "commandId" in arguments:
-            work = self._follow_command(str(arguments["commandId"]), ready, changed)
+        variable = row.variable or ""
+        if variable == "paneId":
+            work = self._follow_pane(str(arguments[variable]), ready, notify)
+        elif variable in self._live:
+            work = self._follow_live(self._live[variable], str(arguments[variable]), ready, notify)
         else:
             raise ResourceFailed(f"{uri} cannot be followed. Subscribe to a pane, such as tmux://pane/%3.")
-        task = asyncio.create_task(work)
-        self._following.add(task)
-        task.add_done_callback(self._following.discard)
-        task.add_done_callback(lambda _: ready.set())
+        return await self._start(uri, work, ready)
+
+    async def _start(self, uri: str, work: Awaitable[None], ready: asyncio.Event) -> Stop:
+        """Start to follow. Raise the error that prevents it."""
+        failures: list[MuxpilotError] = []
+
+        async def follow() -> None:
+            """Follow until the end. Keep an error for the caller that waits for `ready`."""
+            try:
+                await work
+            except MuxpilotError as error:
+                trace.debug("following ends", uri=uri, error=error.code)
+                failures.append(error)
+            finally:
+                ready.set()
+
+        task = self._tasks.start(follow(), name=f"follow {uri[:80]}")
         try:
             await ready.wait()
-            if task.done():
-                task.result()  # what kept it from beginning is told here
-        except MuxpilotError as error:
-            raise ResourceFailed(str(error), is_missing=error.code in _MISSING) from None
         except BaseException:
             task.cancel()
             raise
+        if failures:
+            raise ResourceFailed(str(failures[0]), is_missing=failures[0].code in _MISSING)
+        if task.done():
+            task.result()
         return task.cancel
 
-    async def _follow(self, target: str, ready: asyncio.Event, changed: Tell) -> None:
+    async def _follow_pane(self, target: str, ready: asyncio.Event, notify: Notify) -> None:
         tmux = self._servers.default
-        pane = await tmux.panes.get(await tmux.targets.pane(target))
+        pane = await tmux.panes.get(await tmux.targets.resolve_pane(target))
         while True:
             async with tmux.streams.open(pane.id) as stream:
                 if ready.is_set():
-                    await changed()  # another program, which may have printed something already
+                    await notify()  # a new program, which may have printed something already
                 ready.set()
                 async for _ in stream.follow():
-                    await changed()
+                    await notify()
                     await asyncio.sleep(_PAUSE_S)
-            # Another program may be started in it, at once or later.
-            while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110 - tmux tells nobody of it
+            # Another program may be started in the pane, at once or later. tmux sends no event for that.
+            while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110
                 await asyncio.sleep(_DEAD_PAUSE_S)
 
-    async def _follow_watch(self, watch: str, ready: asyncio.Event, changed: Tell) -> None:
-        """It changes once: when it ends. Who comes after that is told at once."""
-        kept = self._dispatch.watches.get(watch)
+    async def _follow_live(self, source: LiveSource, item: str, ready: asyncio.Event, notify: Notify) -> None:
+        changes = source.changes(item)
         ready.set()
-        await kept.ended.wait()
-        await changed()
+        async for _ in changes:
+            await notify()
+            await asyncio.sleep(_PAUSE_S)
 
-    async def _follow_command(self, command_id: str, ready: asyncio.Event, changed: Tell) -> None:
-        """Whatever it prints or comes to, until it has ended."""
-        command = self._dispatch.shells.command(command_id)
-        ready.set()
-        while not command.status.is_final:
-            known = command.changes
-            await command.change(_QUIET_S, since=known)
-            if command.changes != known:
-                await changed()
-                await asyncio.sleep(_PAUSE_S)
-        await changed()
-
-    async def follow_list(self, changed: Tell) -> Stop:
-        """Tell when sessions or windows of the default server come and go, until stopped."""
-        return await self._list.add(changed)
+    async def follow_list(self, notify: Notify) -> Stop:
+        """Call `notify` when sessions or windows of the default server come and go, until stopped."""
+        return await self._list_watcher.add(notify)
 
     async def close(self) -> None:
-        tasks = {*self._following, *self._list.tasks()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        """Stop following."""
+        await asyncio.gather(self._tasks.close(), self._list_watcher.close())
+
+    def _find(self, uri: str) -> tuple[ResourceRow, dict[str, object]]:
+        for row in self.rows:
+            found = row.match(uri)
+            if found is not None:
+                values = {name: _decode_value(name, text) for name, text in found.items()}
+                return row, {**values, **dict(row.fixed)}
+        raise ResourceFailed(f"There is no resource {uri!r}.")
 
 
-class _ListWatch:
-    """tmux tells of more than comes and goes, our own connection included: what counts is the list itself."""
+class _ListWatcher:
+    """Notices changes of the list. tmux also notifies of changes that do not matter, such as our own
+    connection: so the list itself is compared."""
 
-    def __init__(self, list_now: Callable[[], Awaitable[Sequence[Entry]]], servers: Servers) -> None:
+    def __init__(
+        self, list_now: Callable[[], Awaitable[Sequence[ResourceEntry]]], servers: TmuxServers
+    ) -> None:
         self._list_now = list_now
         self._servers = servers
-        self._watchers: list[Tell] = []
+        self._followers: list[Notify] = []
         self._known: frozenset[str] | None = None
-        self._doubt = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._may_differ = asyncio.Event()
+        self._tasks = TaskSet(trace)
 
-    def tasks(self) -> list[asyncio.Task[None]]:
-        return [self._task] if self._task is not None else []
-
-    async def add(self, changed: Tell) -> Stop:
-        self._watchers.append(changed)
-        if self._task is None:
-            self._task = asyncio.create_task(self._watch())
-            self._servers.default.connection.listen(self._told)
+    async def add(self, notify: Notify) -> Stop:
+        """Call `notify` after each change of the list, until the result is called."""
+        self._followers.append(notify)
+        if not len(self._tasks):
+            self._tasks.start(self._watch(), name="watch the list of resources")
+            self._servers.default.connection.add_listener(self._on_notification)
             self._known = await self._addresses()
-        return lambda: self._watchers.remove(changed)
+        return lambda: self._followers.remove(notify)
 
-    def _told(self, event: Notice | Output) -> None:
-        if isinstance(event, Notice) and event.name in _LIST_CHANGES:
-            self._doubt.set()
+    async def close(self) -> None:
+        await self._tasks.close()
+
+    def _on_notification(self, event: Notification | PaneOutput) -> None:
+        if isinstance(event, Notification) and event.name in _LIST_CHANGES:
+            self._may_differ.set()
 
     async def _watch(self) -> None:
         while True:
-            await self._doubt.wait()
+            await self._may_differ.wait()
             await asyncio.sleep(_PAUSE_S)
-            self._doubt.clear()
+            self._may_differ.clear()
             known, self._known = self._known, await self._addresses()
             if self._known is None or self._known != known:
-                for changed in tuple(self._watchers):
-                    await changed()
+                for notify in tuple(self._followers):
+                    await notify()
 
     async def _addresses(self) -> frozenset[str] | None:
-        """None where tmux could not be asked."""
+        """Return all addresses, or None if tmux could not be asked."""
         try:
             return frozenset(entry.uri for entry in await self._list_now())
         except MuxpilotError:
             return None
 
 
-def _find(uri: str) -> tuple[Row, dict[str, object]]:
-    for row in ROWS:
-        found = row.match(uri)
-        if found is not None:
-            return row, {**{name: _value(name, text) for name, text in found.items()}, **dict(row.fixed)}
-    raise ResourceFailed(f"There is no resource {uri!r}.")
+def _decode_value(name: str, text: str) -> object:
+    """Decode a part of an address. `%3` and `%253` are both pane %3, and `%25253` is pane %253.
 
-
-def _value(name: str, text: str) -> object:
-    """`%3` and `%253` are both pane %3, and `%25253` is pane 253; `%25` alone encodes nothing."""
+    `%25` alone is pane %25.
+    """
     if name == "lines":
         return int(text) if text.isascii() and text.isdigit() else text
     is_raw = PaneId.matches(text) and (not text.startswith("%25") or text == "%25")
     return text if name == "paneId" and is_raw else unquote(text)
 
 
-def _address(pane: PaneId) -> str:
-    return f"tmux://pane/{pane.replace('%25', '%2525', 1) if len(pane) > 3 else pane}"
+def _encode_pane(pane: PaneId) -> str:
+    return pane.replace("%25", "%2525", 1) if len(pane) > 3 else pane
+
+
+def _fill(row: ResourceRow, value: str) -> str:
+    return row.template.replace(f"{{{row.variable}}}", value)

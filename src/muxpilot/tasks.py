@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from muxpilot.trace import Trace, area
+
+Result = TypeVar("Result")
+
+
+async def cancel_and_wait(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until all have ended, so that nothing of them runs afterwards.
+
+    The task that calls this is left out: it would wait for itself for ever.
+    """
+    ending = [task for task in tasks if task is not asyncio.current_task()]
+    for task in ending:
+        task.cancel()
+    if ending:
+        await asyncio.wait(ending)
 
 
 class TaskSet:
@@ -20,7 +34,7 @@ class TaskSet:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]:
+    def start(self, work: Coroutine[Any, Any, Result], *, name: str | None = None) -> asyncio.Task[Result]:
         """Run `work` beside the caller until it ends or the set is closed."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -28,16 +42,14 @@ class TaskSet:
         return task
 
     async def wait(self) -> None:
-        """Wait until every task has ended by itself."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        """Wait until every other task of the set has ended by itself."""
+        while others := self._tasks - {asyncio.current_task()}:
+            await asyncio.wait(others)
 
     async def close(self) -> None:
-        """Cancel every task and wait until all have ended."""
-        while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks)
+        """Cancel every other task of the set and wait until all have ended, also those they start."""
+        while others := self._tasks - {asyncio.current_task()}:
+            await cancel_and_wait(others)
 
     def _finish(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -47,30 +59,38 @@ class TaskSet:
 
 
 class ChangeSignal:
-    """Wakes everybody who waits for the next change; `count` tells whether one was missed."""
+    """Wakes all tasks that wait for the next change; `count` shows whether a waiter has missed one."""
 
     __slots__ = ("_event", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._event = asyncio.Event()
+        self._event: asyncio.Event | None = None  # only while a task waits: most changes wake none
 
     def notify(self) -> None:
-        """Wake all who wait."""
+        """Count a change, and wake all tasks that wait for one."""
         self.count += 1
-        self._event.set()
-        self._event = asyncio.Event()
+        if self._event is not None:
+            self._event.set()
+            self._event = None
 
-    async def wait(self, timeout_s: float | None = None, *, since: int | None = None) -> None:
-        """Wait for the next change or the timeout; return at once if `count` is no longer `since`."""
+    async def wait(self, timeout_s: float | None = None, *, since: int | None = None) -> bool:
+        """Wait for the next change or the timeout; return at once if `count` is no longer `since`.
+
+        Return whether there was a change.
+        """
         if since is not None and since != self.count:
-            return
+            return True
+        if self._event is None:
+            self._event = asyncio.Event()
+        event = self._event
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await self._event.wait()
+                await event.wait()
+        return event.is_set()
 
     async def wait_until(self, is_true: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until a condition holds, looking again at each change. Return whether it does."""
+        """Wait until a condition holds, checking it again after each change. Return whether it does."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while not is_true():

@@ -12,15 +12,161 @@ from muxpilot.records import record
 class ShellTiming:
     """Times of commands in shells (`shells/`), in seconds where the name does not say otherwise."""
 
+    # Before a command is typed: is the shell at an empty prompt?
+    # How often that is checked: at first, and at most after checks that found no change.
+    first_prompt_check_s: float = 0.05
+    longest_prompt_check_s: float = 1.0
+    # A pane that printed more recently is busy: its program may not have printed its prompt yet.
+    busy_s: float = 0.15
+    # A shell that we started loads our marks after its own start-up files. Loading them once more before
+    # that would type into the start-up.
+    start_s: float = 0.7
+    # Inside ssh only the look of the screen says that a shell is at its prompt. A pause in a remote
+    # program's output must not be taken for one.
+    remote_quiet_s: float = 0.4
+    # Our private key answers at once, unless the binding is gone.
+    key_answer_s: float = 0.5
+    # After a key the line editor draws the line again. Bytes of that must not count as typed text.
+    redraw_quiet_s: float = 0.03
+    redraw_quiet_tries: int = 20
+    # Shells without a start mark print the prompt before they turn the echo off. A line typed earlier
+    # would be echoed twice.
+    shell_reads_s: float = 1.0
+    shell_reads_tries: int = 50
+    # Ctrl-C at an incomplete line brings the prompt back. fish ignores keys meanwhile, so it gets several.
+    clear_line_s: float = 1.5
+    clear_line_tries: int = 10
+
+    # Loading our marks into a shell that is at its prompt already.
+    # A program that is no shell does not answer to the line that asks for the version.
+    version_answer_s: float = 3.0
+    # A busy machine takes a while to read a script of 4 kB.
+    load_s: float = 10.0
+    # Whether text is typed at a prompt: Ctrl-A moves the cursor if there is. A busy shell takes a while.
+    cursor_check_s: float = 0.1
+    cursor_checks: int = 6
+
+    # While a command runs.
+    # fish keeps an incomplete or wrong line in its editor without a mark. After this time we ask by key.
+    command_start_s: float = 0.3
+    # After a pause in the output: does the command wait for input? First, and at most, between checks.
+    first_input_check_s: float = 0.15
+    longest_input_check_s: float = 5.0
+    # A program that reads a line without a question may only have paused: say so after this time.
+    unasked_input_s: float = 0.6
+    # tmux may show a prompt whose bytes are still on their way to us. After this time we judge anyway.
+    stream_lag_s: float = 1.0
+    # A command that ran longer may hide keys that a person typed ahead.
+    typeahead_s: float = 0.05
+    # A line that a person typed just before ours looks like ours. If no second command starts within this
+    # time, it was ours. Less than `first_input_check_s`, so that the result comes first.
+    confirm_s: float = 0.13
+    # A status without a prompt mark ends the command after this time: the prompt has lost its mark.
+    prompt_after_status_s: float = 0.3
+
+    # When a pane or a command ends.
+    # Bytes that are in the stream already are read before the pane is judged.
+    read_stream_s: float = 5.0
+    # A pane's last output comes by another connection than the news of its end.
+    last_output_s: float = 0.05
+    # How long tmux may take to notice that a pane's process has ended.
+    dead_pane_s: float = 2.0
+    dead_pane_checks: int = 200
+    # remain-on-exit stays set this long after a command, because the next command often follows at once.
+    release_pane_s: float = 1.0
+    # Over ssh a dead pane is noticed before its stream says how it ended.
+    remote_end_s: float = 3.0
+    # cancel-command waits this long for Ctrl-C to take effect, then answers.
+    interrupt_s: float = 2.0
+    # An answer that was just typed has not reached the program yet.
+    answer_arrival_s: float = 0.1
+    # `exit` in an inner shell was typed; the outer command ends when the inner shell has gone.
+    inner_shell_exit_s: float = 0.5
+    # How often commands that are too old are looked for. To look at each command costs more than to run it.
+    forget_every_s: float = 10.0
+
 
 @record
 class ReplTiming:
     """Times of dialogues with programs (`repl/`), in seconds."""
 
+    # Before an input is typed: does a program wait for it?
+    ready_check_s: float = 0.02
+    # A shell that is at its prompt may be about to start the program.
+    program_start_s: float = 0.5
+    # How long the pane must be quiet before its last line counts as the prompt: a prompt that we know, any
+    # other text, and an empty line or a program that the system cannot tell about.
+    known_prompt_s: float = 0.02
+    other_prompt_s: float = 0.1
+    empty_prompt_s: float = 0.3
+    # tmux may show a prompt whose bytes are still on their way to us. After this time we judge anyway.
+    stream_lag_s: float = 0.5
+
+    # While an input is typed in pieces: each piece waits for the prompt of the next line.
+    echo_s: float = 2.0
+
+    # After an input: has the program answered?
+    # The program's state is read after so much silence, and then again after each of these.
+    state_checks_s: tuple[float, ...] = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
+    longest_state_check_s: float = 0.5
+    # Output that the program printed before it began to wait may still be on its way: it must be seen to
+    # wait for this time.
+    output_arrival_s: float = 0.018
+    # How long the program must be silent at its prompt, at a continuation prompt, at an empty prompt, when
+    # it asks for a password, and when it asks for anything else.
+    prompt_s: float = 0.03
+    continuation_s: float = 0.06
+    empty_line_s: float = 0.15
+    password_s: float = 0.15
+    question_s: float = 0.6
+    # The same where only the look of the screen says that it waits.
+    by_look_s: float = 0.3
+    # A program that has ended leaves its last output and the shell's prompt.
+    exit_s: float = 0.3
+
 
 @record
 class WatchTiming:
     """Times of watches (`watch/`), in seconds."""
+
+    # A line without an end counts as a line after this pause: prompts have no newline. Shorter, and the two
+    # halves of a line that a slow program prints would be matched one by one.
+    open_line_s: float = 0.12
+    # The foreground program is looked at after this much silence, and then again, ever less often: reading
+    # /proc for every chunk of output, or all the time in an idle pane, would cost more than the output.
+    state_checks_s: tuple[float, ...] = (0.15, 0.3, 0.6, 1.2, 2.0)
+    # While output comes, the foreground group is read this often at most. A command that never falls silent
+    # would otherwise not be noticed.
+    foreground_check_s: float = 0.02
+    # The reader of the pane's marks may be behind the stream when a watch begins. Wait for it, or the watch
+    # takes the rest of an old command for new output.
+    marks_catch_up_s: float = 1.0
+
+    # Before a command is typed into a pane that exists: is a shell at its prompt?
+    # A program that is busy for a moment gets this long, and a shell, which may still be starting, longer.
+    busy_program_s: float = 1.0
+    busy_shell_s: float = 5.0
+    prompt_check_s: float = 0.02
+
+    # A shell that has printed its prompt reads within a few milliseconds. pane-state waits for that, so often
+    # and so long, or it would report a prompt as a busy shell.
+    settle_checks: int = 10
+    settle_check_s: float = 0.01
+
+    # Ports, addresses and files: the pause after the first look, its growth, and its limit. Short at first,
+    # because most servers are ready within a second; bounded, because a look costs time of the processor.
+    first_probe_pause_s: float = 0.05
+    probe_pause_growth: float = 1.3
+    longest_probe_pause_s: float = 0.25
+    # One reading of the kernel's table of ports serves all watches that ask within this time.
+    ports_fresh_s: float = 0.04
+    # A server that accepts a connection and does not answer is not ready.
+    connect_s: float = 2.0
+
+    # Progress is reported this often at most, however many lines come: a client must not be flooded.
+    shortest_progress_s: float = 0.05
+    # A client that does not take the news of a watch's end must not delay the answer.
+    end_notice_s: float = 1.0
 
 
 @record

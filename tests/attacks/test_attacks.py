@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.rigs.mcp_client import Made, Rig
+from tests.rigs.mcp_client import MadeSession, Rig
 from tests.rigs.mcp_fixtures import Shell
 from tests.rigs.waiting import eventually, within
 
@@ -70,7 +70,7 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def victim(rig: Rig) -> Made:
+async def victim(rig: Rig) -> MadeSession:
     """One for all of them: none of them does anything to it."""
     made = await rig.session_of_ours("victim", "exec sleep 600", windowName="window")
     rig.raw("split-window", "-d", "-t", made.pane, "exec sleep 600")
@@ -85,7 +85,7 @@ def everything(rig: Rig) -> str:
 
 @pytest.mark.parametrize(("number", "tool", "arguments"), REFUSED)
 async def test_it_is_refused_and_nothing_happened(
-    rig: Rig, victim: Made, number: str, tool: str, arguments: dict[str, Any]
+    rig: Rig, victim: MadeSession, number: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     given = {
         name: value.replace("VICTIM", victim.name).replace("WINDOW", victim.window)
@@ -114,7 +114,7 @@ TYPED = {
 async def test_text_arrives_as_it_is(rig: Rig, pane: Shell, tool: str, number: str, texts: list[str]) -> None:
     file = rig.folder / f"typed-{number}-{tool}"
     made = await pane(f"stty -echo; echo ready; exec cat >{file}")
-    await rig.shows(made.pane, "ready")
+    await rig.wait_until_shown(made.pane, "ready")
     argument = "keys" if tool == "send-keys" else "content"
     for text in texts:
         await rig.call(tool, paneId=made.pane, enter=True, **{argument: text})
@@ -163,10 +163,10 @@ async def test_t12_a_program_that_prints_an_end_of_a_command_ends_none(rig: Rig,
 
 async def test_t15_what_the_terminal_answers_is_not_joined_to_a_command(rig: Rig, pane: Shell) -> None:
     made = await pane("exec bash --norc")
-    await rig.shows(made.pane, "bash-")
+    await rig.wait_until_shown(made.pane, "bash-")
     ask = {"paneId": made.pane, "command": r"printf '\033[c\033[6n'; sleep 0.1"}
     await rig.call("execute-command", **ask)
-    await rig.shows(made.pane, "1;2c")
+    await rig.wait_until_shown(made.pane, "1;2c")
     answer = await rig.call("execute-command", paneId=made.pane, command="echo clean", timeoutSeconds=1)
 
     async def is_held_back() -> bool:

@@ -44,18 +44,12 @@ RUNS = (
 )
 
 
-@pytest.fixture(params=["system"])
-def binary(request: pytest.FixtureRequest) -> str:
-    """One tmux is enough to show it."""
-    return "tmux"
-
-
 @pytest.fixture
-async def control(raw: Raw, socket: str) -> AsyncIterator[Callable[[str], None]]:
+async def control(raw: Raw, socket: str, binary: str) -> AsyncIterator[Callable[[str], None]]:
     """A client in control mode, which stays: `control("rename-window x")`."""
     raw("new-session", "-d", "-s", "s", "-x", "80", "-y", "24")
     raw("set-buffer", "-b", "kept", "x")
-    argv = ["tmux", "-u", "-S", socket, "-C", "attach", "-t", "s"]
+    argv = [binary, "-u", "-S", socket, "-C", "attach", "-t", "s"]
     client = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert client.stdin is not None
     stdin = client.stdin

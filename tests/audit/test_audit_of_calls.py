@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muxpilot.app import App, build
-from muxpilot.config import settings
+from muxpilot.config import load_settings
 from tests.rigs.mcp_client import serving
 from tests.rigs.waiting import end_server, eventually
 
@@ -26,9 +26,9 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def app(folder: Path) -> AsyncIterator[App]:
-    """An application whose every call is written down."""
+    """Yield an application with an audit log."""
     app = build(
-        settings(
+        load_settings(
             {},
             scope="all",
             socket=str(folder / "s"),
@@ -41,16 +41,16 @@ async def app(folder: Path) -> AsyncIterator[App]:
     end_server(TMUX, str(folder / "s"))
 
 
-async def prompted(app: App, command: str, prompt: str) -> str:
-    """A pane in which a program asks."""
+async def open_prompt(app: App, command: str, prompt: str) -> str:
+    """Open a pane in which a program shows a prompt."""
     made = await app.dispatch.call("create-session", {"command": command})
     assert made.structured is not None, made.text
     pane = made.structured["paneId"]
 
-    async def look() -> bool:
+    async def shows_prompt() -> bool:
         return prompt in (await app.dispatch.call("capture-pane", {"paneId": pane})).text
 
-    await eventually(look)
+    await eventually(shows_prompt)
     return str(pane)
 
 
@@ -64,7 +64,7 @@ async def prompted(app: App, command: str, prompt: str) -> str:
 async def test_what_is_typed_where_a_password_is_asked_for_is_not_written(
     app: App, folder: Path, command: str
 ) -> None:
-    pane = await prompted(app, command, "What?" if "What" in command else "password:")
+    pane = await open_prompt(app, command, "What?" if "What" in command else "password:")
     for tool, arguments in (
         ("send-keys", {"keys": "hunter2"}),
         ("paste-text", {"content": "hunter2"}),
@@ -99,7 +99,7 @@ async def test_a_password_that_is_refused_is_not_written_either() -> None:
 
 
 async def test_what_is_typed_elsewhere_is_written(app: App, folder: Path) -> None:
-    pane = await prompted(app, "echo hello; cat", "hello")
+    pane = await open_prompt(app, "echo hello; cat", "hello")
     await app.dispatch.call("send-keys", {"paneId": pane, "keys": "plain", "enter": True})
     [line] = [line for line in lines_of(folder / "log") if line["tool"] == "send-keys"]
     assert (line["paneId"], line["keys"], line["enter"], line["ok"]) == (pane, "plain", True, True)
@@ -107,7 +107,7 @@ async def test_what_is_typed_elsewhere_is_written(app: App, folder: Path) -> Non
 
 
 async def test_every_capture_is_kept_and_only_counted_in_the_log(app: App, folder: Path) -> None:
-    pane = await prompted(app, "echo needle; cat", "needle")
+    pane = await open_prompt(app, "echo needle; cat", "needle")
     captures = [line for line in lines_of(folder / "log") if line["tool"] == "capture-pane"]
     last = captures[-1]
     assert last["capture"] == f"{pane}-capture-{len(captures):03}.txt"
@@ -123,7 +123,7 @@ async def test_every_capture_is_kept_and_only_counted_in_the_log(app: App, folde
 
 
 async def test_a_capture_that_cannot_be_kept_leaves_its_line(app: App, folder: Path) -> None:
-    pane = await prompted(app, "echo needle; cat", "needle")
+    pane = await open_prompt(app, "echo needle; cat", "needle")
     shutil.rmtree(folder / "full")
     await app.dispatch.call("capture-pane", {"paneId": pane})
     line = lines_of(folder / "log")[-1]

@@ -1,4 +1,4 @@
-"""The command line in this process and in one of its own, with a tmux that nobody else has."""
+"""The command line, in this process and in a new one, with a private tmux."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def place() -> Iterator[Place]:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The program in this process: its exit code, stdout and stderr."""
+    """Return a function that runs the program in this process: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
 
     def run(*argv: str) -> tuple[int, str, str]:
@@ -48,7 +48,7 @@ def start(*argv: str, given: bytes = b"", **variables: str) -> subprocess.Comple
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH that holds nothing but what is put there."""
+    """Return the only folder on the PATH, empty."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -1,4 +1,4 @@
-"""`muxpilot tools`, `call` and `doctor`: what a person asks."""
+"""`muxpilot tools`, `call` and `doctor`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from muxpilot import __version__
 from muxpilot.config.scope import Scope
 from muxpilot.dialects import dialect_of
-from muxpilot.tmux.servers import Servers
+from muxpilot.tmux.servers import TmuxServers
 from muxpilot.tools import TOOLS
-from tests.cli.conftest import LIMIT_S, Run, old_tmux
+from tests.cli.conftest import LIMIT_S, Run, old_tmux, start
 from tests.rigs.wire import Place
 
 
@@ -22,8 +22,8 @@ def test_tools_lists_the_tools_of_a_scope(run: Run, scope: str | None) -> None:
     code, out, err = run("tools", *flags)
     assert (code, err) == (0, "")
     asked = Scope(scope or "agentic")
-    dialect = dialect_of(asked, Servers("/tmp/mx-none/s"))
-    wanted = [tool.exposed for tool in (dialect.tools if dialect else TOOLS) if asked in tool.scopes]
+    dialect = dialect_of(asked, TmuxServers("/tmp/mx-none/s"))
+    wanted = [tool.exposed_name for tool in (dialect.tools if dialect else TOOLS) if asked in tool.scopes]
     assert [line.split()[0] for line in out.splitlines()] == wanted
     assert all(len(line.split()) > 1 for line in out.splitlines())
 
@@ -79,10 +79,24 @@ def test_arguments_that_are_none_are_refused(run: Run, place: Place, given: str,
     assert err.count("\n") == 1
 
 
+def test_the_log_shows_the_steps_of_a_call_on_stderr(place: Place) -> None:
+    arguments = ("--socket", place.socket, "call", "create-session", '{"name": "seen"}')
+    done = start(*arguments, MUXPILOT_LOG="debug")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["sessionName"] == "seen"
+    lines = done.stderr.decode().splitlines()
+    assert all(line.startswith("muxpilot ") for line in lines)
+    for area in ("calls", "tmux", "policy"):
+        assert any(f" debug {area}: " in line for line in lines)
+    limited = start(*arguments, "--log-level", "debug:calls").stderr.decode().splitlines()
+    assert limited
+    assert all(" debug calls: " in line for line in limited)
+
+
 def test_an_unknown_tool_is_refused_with_where_to_look(run: Run, place: Place) -> None:
     code, _, err = run("--socket", place.socket, "call", "no-such")
     assert code == 2
-    assert err == "muxpilot: There is no tool 'no-such'. Use muxpilot tools to see the tools there are.\n"
+    assert err == "muxpilot: There is no tool 'no-such'. Use muxpilot tools to list the tools.\n"
 
 
 def test_doctor_finds_everything_in_place(run: Run, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +117,7 @@ def test_doctor_finds_everything_in_place(run: Run, place: Place, monkeypatch: p
 def test_doctor_needs_no_server_to_be_running(run: Run, place: Place) -> None:
     code, out, _ = run("--socket", place.socket, "doctor")
     assert code == 0
-    assert f"no tmux server on {place.socket}; the first session starts one" in out
+    assert f"no tmux server runs on {place.socket}; creating a session starts one" in out
 
 
 def test_doctor_says_that_tmux_is_missing_and_what_to_do(run: Run, place: Place, programs: Path) -> None:
@@ -121,10 +135,10 @@ def test_doctor_says_that_tmux_is_too_old(run: Run, place: Place, programs: Path
 
 def test_doctor_says_that_tmux_does_not_answer_and_what_to_do(run: Run, place: Place) -> None:
     place.tmux("new-session", "-d")
-    with place.stopped():
+    with place.tmux_stopped():
         code, out, _ = run("--socket", place.socket, "doctor")
     assert code == 1
-    assert f"FAIL  tmux server on {place.socket} does not answer. Is it stopped? Try kill -CONT." in out
+    assert f"FAIL  tmux server on {place.socket} does not answer. If it is stopped, continue" in out
 
 
 def test_doctor_says_that_a_socket_is_none(run: Run, place: Place) -> None:

@@ -15,7 +15,7 @@ import pytest
 from muxpilot import __version__
 from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import CLIENTS as OFFERED
-from muxpilot.config import SHELL_TYPES, settings
+from muxpilot.config import SHELL_TYPES, load_settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.tools import TOOLS
@@ -52,21 +52,30 @@ HELLO = {
 def test_a_flag_wins_over_its_variable(
     environment: dict[str, str], flags: dict[str, Any], wanted: tuple[Any, ...]
 ) -> None:
-    chosen = settings(environment, **flags)
+    chosen = load_settings(environment, **flags)
     assert (chosen.scope, chosen.socket, chosen.shell_type) == wanted
 
 
-@pytest.mark.parametrize("flag", ["scope", "socket", "ssh", "config", "audit", "audit-full"])
+@pytest.mark.parametrize("flag", ["scope", "socket", "ssh", "config", "audit", "audit-full", "log-level"])
 def test_an_empty_flag_is_refused_and_never_means_none(run: Run, flag: str) -> None:
-    """A script's variable may have been unset, and the policy that it names would be missed."""
+    """Refuse it: a script's unset variable would silently leave out the policy."""
     for argv in ([f"--{flag}", ""], ["call", "list-sessions", f"--{flag}="]):
         assert run(*argv) == (2, "", f"muxpilot: --{flag} is empty. Give it a value, or leave it out.\n")
+
+
+@pytest.mark.parametrize("command", [(), ("doctor",), ("tools",), ("call", "list-sessions")])
+def test_a_bad_log_level_ends_every_command_with_what_is_allowed(run: Run, command: tuple[str, ...]) -> None:
+    code, out, err = run("--log-level", "loud", *command)
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        "muxpilot: --log-level: 'loud' is not a log level. Use one of: warning, info, debug"
+    )
 
 
 @pytest.mark.parametrize("name", ["Agentic", "agentic ", "everything", "*"])
 def test_another_scope_is_refused_with_the_ones_there_are(name: str) -> None:
     with pytest.raises(BadInput, match="Use one of: agentic, primitives, all"):
-        settings({}, scope=name)
+        load_settings({}, scope=name)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +173,7 @@ def test_no_tmux_is_told_at_the_start(programs: Path) -> None:
     done = start()
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == (
-        "muxpilot: There is no program 'tmux' on this machine. "
-        "Install tmux 3.2 or newer, or name one that is.\n"
+        "muxpilot: There is no program 'tmux' on this machine. Install tmux 3.2 or newer.\n"
     )
 
 
@@ -175,7 +183,7 @@ def test_none_is_needed_here_where_it_is_on_another_host(
     monkeypatch.setenv("TMUX_MCP_SSH", "nowhere.invalid")
     done = start()
     assert (done.returncode, done.stderr) == (0, b"")
-    assert "The one on the other host is used." in run("doctor")[1]
+    assert "The tmux of the other host is used." in run("doctor")[1]
 
 
 def test_a_tmux_that_is_too_old_is_told_at_the_start(programs: Path) -> None:
@@ -190,13 +198,13 @@ def test_a_tmux_that_is_too_old_is_told_at_the_start(programs: Path) -> None:
 def test_a_tmux_that_hangs_or_does_not_run_is_told(
     run: Run, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muxpilot.tmux.version._PATIENCE_S", 0.2)
+    monkeypatch.setattr("muxpilot.tmux.version._VERSION_TIMEOUT_S", 0.2)
     shim = programs / "tmux"
     scripts = {"#!/bin/sh\nkill -STOP $$\n": "no answer within 0.2 s", "": "Exec format error"}
     for script, reason in scripts.items():
         shim.write_text(script)
         shim.chmod(0o755)
-        words = f"FAIL  The program 'tmux' cannot be asked for its version: {reason}. Install"
+        words = f"FAIL  The program 'tmux' does not report its version: {reason}. Install"
         assert words in run("doctor")[1]
 
 

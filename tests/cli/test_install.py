@@ -1,4 +1,4 @@
-"""`muxpilot install`: each client's own file, and nothing else in it is touched."""
+"""`muxpilot install`: the right file for each client, and nothing else in it changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENTRIES: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def entry_of(client: str, *args: str) -> Any:
-    """What an entry looks like where muxpilot is not on the PATH."""
+    """Return the entry for a machine where muxpilot is not on the PATH."""
     command = [sys.executable, "-m", "muxpilot", *args]
     entry = dict(ENTRIES[client][2])
     if client == "opencode":
@@ -39,12 +39,21 @@ def entry_of(client: str, *args: str) -> Any:
     return entry | {"command": command[0], "args": command[1:]}
 
 
-def parsed(path: Path) -> Any:
+def parse_file(path: Path) -> Any:
     return tomllib.loads(path.read_text()) if path.suffix == ".toml" else json.loads(path.read_text())
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home in the test's own folder: ENTRIES names the files below that folder."""
+    path = tmp_path / "home"
+    path.mkdir()
+    monkeypatch.setenv("HOME", str(path))
+    return path
+
+
 @pytest.fixture
-def unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+def hide_muxpilot_from_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert shutil.which("muxpilot") is None
 
@@ -53,7 +62,7 @@ def test_every_client_is_tried() -> None:
     assert set(ENTRIES) == set(CLIENTS)
 
 
-@pytest.mark.usefixtures("unlisted")
+@pytest.mark.usefixtures("hide_muxpilot_from_path")
 @pytest.mark.parametrize("client", ENTRIES)
 def test_install_writes_a_new_file(run: Run, tmp_path: Path, client: str) -> None:
     file, key, _ = ENTRIES[client]
@@ -61,10 +70,10 @@ def test_install_writes_a_new_file(run: Run, tmp_path: Path, client: str) -> Non
     assert (code, err) == (0, "")
     assert str(tmp_path / file) in out
     wanted = entry_of(client, "--scope", "all", "--socket", "/tmp/ö x", "--channel")
-    assert parsed(tmp_path / file) == {key: {"muxpilot": wanted}}
+    assert parse_file(tmp_path / file) == {key: {"muxpilot": wanted}}
 
 
-@pytest.mark.usefixtures("unlisted")
+@pytest.mark.usefixtures("hide_muxpilot_from_path")
 @pytest.mark.parametrize("client", ENTRIES)
 def test_install_keeps_what_is_there_and_may_be_repeated(run: Run, tmp_path: Path, client: str) -> None:
     file, key, _ = ENTRIES[client]
@@ -77,7 +86,7 @@ def test_install_keeps_what_is_there_and_may_be_repeated(run: Run, tmp_path: Pat
     path.chmod(0o600)
     before = path.read_text()
     assert run("install", client)[0] == 0
-    found = parsed(path)
+    found = parse_file(path)
     assert found["model"] == "x"
     assert found[key] == {"other": {"command": "o"}, "muxpilot": entry_of(client)}
     assert path.stat().st_mode & 0o777 == 0o600
@@ -95,7 +104,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.usefixtures("unlisted")
+@pytest.mark.usefixtures("hide_muxpilot_from_path")
 @pytest.mark.parametrize(
     ("client", "content"),
     [(client, content) for client in ENTRIES for content in BROKEN[Path(ENTRIES[client][0]).suffix]],
@@ -115,7 +124,7 @@ def test_install_refuses_what_it_cannot_add_to_and_leaves_it(
     assert path.read_bytes() == data
 
 
-@pytest.mark.usefixtures("unlisted")
+@pytest.mark.usefixtures("hide_muxpilot_from_path")
 @pytest.mark.parametrize("client", ENTRIES)
 def test_install_print_only_shows(run: Run, tmp_path: Path, client: str) -> None:
     file, key, _ = ENTRIES[client]
@@ -127,7 +136,7 @@ def test_install_print_only_shows(run: Run, tmp_path: Path, client: str) -> None
     assert list((tmp_path / "home").iterdir()) == []
 
 
-@pytest.mark.usefixtures("unlisted")
+@pytest.mark.usefixtures("hide_muxpilot_from_path")
 def test_install_writes_through_a_link(run: Run, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
@@ -141,13 +150,13 @@ def test_install_names_the_program_where_it_is_on_the_path(run: Run, tmp_path: P
     (programs / "muxpilot").write_text("#!/bin/sh\n")
     (programs / "muxpilot").chmod(0o755)
     assert run("install", "cursor")[0] == 0
-    assert parsed(tmp_path / ".cursor/mcp.json")["mcpServers"]["muxpilot"]["command"] == "muxpilot"
+    assert parse_file(tmp_path / ".cursor/mcp.json")["mcpServers"]["muxpilot"]["command"] == "muxpilot"
 
 
 def test_codex_is_found_where_its_home_is(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "elsewhere"))
     assert run("install", "codex")[0] == 0
-    assert "muxpilot" in parsed(tmp_path / "elsewhere/config.toml")["mcp_servers"]
+    assert "muxpilot" in parse_file(tmp_path / "elsewhere/config.toml")["mcp_servers"]
 
 
 def test_install_into_a_folder_that_cannot_be_made_is_refused(run: Run, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_explain_without_rules_and_with_security_off(run: Run, place: Place) -> 
 def test_explain_without_arguments_is_about_the_tool(run: Run, place: Place) -> None:
     Path("tame.toml").write_text("[security]\nallow_kill = false\n")
     argv = ("--socket", place.socket, "policy", "explain", "kill-pane")
-    words = "allow: no rule denies the tool; give arguments to have a call of it judged\n"
+    words = "allow: no rule denies the tool; give arguments to judge a call\n"
     assert run(*argv) == (0, words, "")
     assert run("--config", "tame.toml", *argv) == (
         1,
@@ -114,7 +114,7 @@ def test_explain_of_what_is_no_tool_is_refused(run: Run, place: Place, tool: str
         ),
         (
             "[security.command_filter]\npatterns = ['(']\n",
-            "bad.toml:2: security.command_filter.patterns: '(' is no pattern.",
+            "bad.toml:2: security.command_filter.patterns: '(' is not a pattern.",
         ),
         ('[ssh]\nremote = "x \'y"\n', "bad.toml:2: ssh.remote: The ssh destination"),
         ("[audit]\npath = ''\n", "bad.toml:2: audit.path is empty."),
@@ -172,7 +172,7 @@ def test_doctor_tells_of_a_config_that_is_not_good_and_of_all_the_rest(
     code, out, err = run("--socket", place.socket, "doctor")
     assert (code, err) == (1, "")
     assert "FAIL  config bad.toml:2: security.allow_kil is not a key. Did you mean allow_kill?" in out
-    assert f"ok    no tmux server on {place.socket}" in out
+    assert f"ok    no tmux server runs on {place.socket}" in out
     assert "policy: everything is allowed" not in out
 
 

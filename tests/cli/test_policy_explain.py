@@ -1,4 +1,4 @@
-"""`policy explain` tells what a real call would get: of its panes, its file, a target that is not there."""
+"""`policy explain` gives the verdict of a real call: its panes, its file, a missing target."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.rigs.policies import Place, standing
+from tests.rigs.policies import PolicyPlace, place_with_sessions
 
 Explain = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    """The sessions `dev` (%0, %1 and %2) and `other` (%3)."""
-    with standing() as place:
+def place() -> Iterator[PolicyPlace]:
+    """Yield a tmux with the sessions `dev` (%0, %1 and %2) and `other` (%3)."""
+    with place_with_sessions() as place:
         yield place
 
 
 @pytest.fixture
-def explain(run: Run, place: Place) -> Explain:
+def explain(run: Run, place: PolicyPlace) -> Explain:
     def explain(toml: str, tool: str, **arguments: Any) -> tuple[int, str]:
         Path("c.toml").write_text(f"[security]\n{toml}\n")
         options = ("--config", "c.toml", "--socket", place.socket)
@@ -60,7 +60,7 @@ def test_every_pane_of_run_on_is_judged(explain: Explain, toml: str, panes: list
     assert code == (0 if words.startswith("allow") else 1)
 
 
-def test_a_pane_of_run_on_is_judged_on_its_own_server(explain: Explain, place: Place) -> None:
+def test_a_pane_of_run_on_is_judged_on_its_own_server(explain: Explain, place: PolicyPlace) -> None:
     panes = [{"paneId": "%0"}, {"paneId": "%0", "socket": f"{place.socket}x"}]
     code, out = explain(f'allowed_sockets = ["{place.socket}"]', "run-on", command="true", panes=panes)
     assert code == 1

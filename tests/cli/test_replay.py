@@ -1,4 +1,4 @@
-"""`muxpilot replay`: a recording in a terminal, in a pipe, and as a moving picture."""
+"""`muxpilot replay`: a recording in a terminal, in a pipe, and as a GIF."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from PIL import Image, ImageSequence
 
 from muxpilot.cli.main import main
 from muxpilot.pictures.palette import DARK, LIGHT
-from muxpilot.pictures.png import png
-from muxpilot.terminal.cells import screen
+from muxpilot.pictures.png import encode_png
+from muxpilot.terminal.cells import parse_screen
 from tests.rigs.waiting import eventually, is_running, server_pid
 
 HEAD = '{"version": 2, "width": 80, "height": 24}'
@@ -46,7 +46,7 @@ def test_a_replay_at_no_speed_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str]
 ) -> None:
     assert main(["replay", str(tmp_path / "gone.cast"), *flags]) == 2
-    assert "--speed must be above 0" in capsys.readouterr().err
+    assert "--speed must be at least 0.001" in capsys.readouterr().err
 
 
 def test_a_replay_of_what_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,7 @@ def cast(path: Path, *events: tuple[float, str, str], width: int = 100, height: 
 
 
 @contextmanager
-def at_a_terminal(*argv: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def run_in_terminal(*argv: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "muxpilot", *argv]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
@@ -73,8 +73,8 @@ def at_a_terminal(*argv: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
             os.close(ours)
 
 
-def printed(terminal: int, until: bytes = b"") -> bytes:
-    """What came until a word, or until the program has ended."""
+def read_terminal(terminal: int, until: bytes = b"") -> bytes:
+    """Return the output until a word, or until the program ends."""
     found = b""
     while not until or until not in found:
         try:
@@ -89,8 +89,8 @@ def printed(terminal: int, until: bytes = b"") -> bytes:
 
 def test_a_person_s_terminal_gets_nothing_that_it_would_answer(tmp_path: Path) -> None:
     file = cast(tmp_path / "a.cast", (0, "o", "a\x1b[6"), (0, "o", "n\x1b]52;c;YQ==\x07\x1b[31mb\x1b[?1003h"))
-    with at_a_terminal("replay", str(file)) as (process, terminal):
-        found = printed(terminal)
+    with run_in_terminal("replay", str(file)) as (process, terminal):
+        found = read_terminal(terminal)
         assert process.wait(LIMIT_S) == 0
     assert found.startswith(b"a\x1b[31mb\x1b7\x1b[r\x1b8\x1b[0m")
     assert found.endswith(b"\r\n")
@@ -98,10 +98,10 @@ def test_a_person_s_terminal_gets_nothing_that_it_would_answer(tmp_path: Path) -
 
 def test_a_replay_that_is_interrupted_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
     file = cast(tmp_path / "a.cast", (0, "o", "\x1b[?1049h\x1b[?25lhere"), (999, "o", "never"))
-    with at_a_terminal("replay", str(file), "--idle", "999") as (process, terminal):
-        printed(terminal, until=b"here")
+    with run_in_terminal("replay", str(file), "--idle", "999") as (process, terminal):
+        read_terminal(terminal, until=b"here")
         process.send_signal(signal.SIGINT)
-        rest = printed(terminal)
+        rest = read_terminal(terminal)
         assert process.wait(LIMIT_S) == 130
     assert b";25h" in rest
     assert rest.endswith(b"\x1b[?1049l")
@@ -115,7 +115,7 @@ def frames(path: Path) -> list[tuple[bytes, float]]:
 
 
 def picture(*lines: str, cursor: tuple[int, int] | None = None) -> bytes:
-    with Image.open(io.BytesIO(png(screen(lines, 100, 3, cursor), DARK))) as image:
+    with Image.open(io.BytesIO(encode_png(parse_screen(lines, 100, 3, cursor), DARK))) as image:
         return image.convert("RGB").tobytes()
 
 
@@ -168,7 +168,7 @@ def test_a_long_recording_has_fewer_frames_and_takes_as_long(
 
 
 def test_a_recording_that_nobody_would_make_is_filmed_all_the_same(tmp_path: Path) -> None:
-    """Half a character, controls, a size that is none, a time beyond all time, and no end of text."""
+    """Replay half a character, controls, a bad size, a huge time, and an endless text."""
     events = [
         (0, "o", "\ud800\0\x1b]52;c;YQ==\x07"),
         (1, "r", "0x0"),
@@ -187,7 +187,7 @@ def test_a_gif_that_cannot_be_made_says_why(tmp_path: Path, capsys: pytest.Captu
     for file, target, words in [
         (good, tmp_path / "a.png", "must end in .gif"),
         (good, tmp_path / "gone" / "a.gif", "cannot be written: No such file"),
-        (bad, tmp_path / "a.gif", "see its line 2"),
+        (bad, tmp_path / "a.gif", "see line 2"),
         (cast(tmp_path / "b.cast", width=501), tmp_path / "a.gif", "too large"),
     ]:
         assert main(["replay", str(file), "--gif", str(target)]) == 2
@@ -196,7 +196,7 @@ def test_a_gif_that_cannot_be_made_says_why(tmp_path: Path, capsys: pytest.Captu
 
 
 async def test_nothing_is_left_of_a_gif_whose_maker_is_killed(folder: Path) -> None:
-    """Not even its tmux."""
+    """Check that not even its tmux is left."""
     events = [(at / 10, "o", f"\r{at}") for at in range(4000)]  # more than it films before it is killed
     file = cast(folder / "a.cast", *events)
     command = [sys.executable, "-m", "muxpilot", "replay", str(file), "--gif", str(folder / "a.gif")]

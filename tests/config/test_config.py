@@ -1,4 +1,4 @@
-"""The configuration: every key, what each takes, and the one line that says what is wrong."""
+"""The configuration: every key, its values, and the error line for a wrong one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.config import Settings, ToolFilter, settings
+from muxpilot.config import Settings, ToolFilter, load_settings
 from muxpilot.config.model import Document
 from muxpilot.config.parse import types_of
 from muxpilot.errors import BadInput
@@ -78,7 +78,7 @@ def config(tmp_path: Path) -> Any:
     def write(text: str) -> Settings:
         path = tmp_path / "config.toml"
         path.write_text(text)
-        return settings({}, config=str(path))
+        return load_settings({}, config=str(path))
 
     return write
 
@@ -106,7 +106,7 @@ def _all_differ(found: Any, plain: Any, where: str) -> None:
 def test_nothing_is_set_where_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.toml").write_text(WHOLE)
     monkeypatch.chdir(tmp_path)
-    assert settings({}) == Settings()
+    assert load_settings({}) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_nothing_is_set_where_no_file_is_named(tmp_path: Path, monkeypatch: pyte
             "servers.a.sokcet is not a key. Did you mean socket? [servers.a] has: ssh",
         ),
         ("[servers]\na = 1", 2, "servers.a must be a table"),
-        ("[servers.default]\nsocket = 'x'", 1, "servers.default is no name for a server."),
+        ("[servers.default]\nsocket = 'x'", 1, "servers.default is not a valid name for a server."),
         ("[ssh]\nremote = 5", 2, "ssh.remote must be a string."),
         ("[ssh]\nremote = ''", 2, "ssh.remote is empty. Give it a value, or leave the key out."),
         ("[audit]\npath = ''", 2, "audit.path is empty."),
@@ -144,9 +144,9 @@ def test_nothing_is_set_where_no_file_is_named(tmp_path: Path, monkeypatch: pyte
         (
             "[security]\nallowed_buffer_paths = ['']",
             2,
-            "security.allowed_buffer_paths holds an empty text. Leave that out.",
+            "security.allowed_buffer_paths holds an empty string. Remove it.",
         ),
-        ("[security.command_filter]\npatterns = ['ls', '']", 2, "patterns holds an empty text."),
+        ("[security.command_filter]\npatterns = ['ls', '']", 2, "patterns holds an empty string."),
     ],
 )
 def test_what_is_wrong_is_told_with_file_line_key_and_what_is_allowed(
@@ -161,8 +161,8 @@ def test_what_is_wrong_is_told_with_file_line_key_and_what_is_allowed(
 @pytest.mark.parametrize("flag", ["audit", "audit_full"])
 def test_a_log_that_is_asked_for_without_a_path_is_refused(flag: str) -> None:
     with pytest.raises(BadInput, match=f"^--{flag.replace('_', '-')} is empty"):
-        settings({}, **{flag: ""})  # type: ignore[arg-type]
-    assert settings({"TMUX_DEBUG_AUDIT": "", "TMUX_DEBUG_AUDIT_FULL": ""}).audit.path is None
+        load_settings({}, **{flag: ""})  # type: ignore[arg-type]
+    assert load_settings({"TMUX_DEBUG_AUDIT": "", "TMUX_DEBUG_AUDIT_FULL": ""}).audit.path is None
 
 
 @pytest.mark.parametrize("text", ["[security", "a = ", "[a]\n[a]", "x = '''"])
@@ -173,19 +173,19 @@ def test_a_file_that_is_no_toml_is_refused_with_its_line(config: Any, text: str)
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"none\.toml cannot be read: No such file"):
-        settings({}, config=str(tmp_path / "none.toml"))
+        load_settings({}, config=str(tmp_path / "none.toml"))
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="not UTF-8"):
-        settings({"TMUX_MCP_CONFIG": str(tmp_path / "bytes")})
+        load_settings({"TMUX_MCP_CONFIG": str(tmp_path / "bytes")})
 
 
 def test_environment_and_flags_win_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text("[shell]\ntype = 'zsh'\n[audit]\npath = '/f'\nfull = '/f'\n")
     environment = {"TMUX_MCP_CONFIG": str(path), "TMUX_DEBUG_AUDIT": "/e", "TMUX_DEBUG_AUDIT_FULL": "/e"}
-    found = settings(environment)
+    found = load_settings(environment)
     assert (found.shell_type, found.audit.path, found.audit.full) == ("zsh", "/e", "/e")
-    found = settings(environment, shell_type="fish", audit="/g", audit_full="/g")
+    found = load_settings(environment, shell_type="fish", audit="/g", audit_full="/g")
     assert (found.shell_type, found.audit.path, found.audit.full) == ("fish", "/g", "/g")
 
 
@@ -201,12 +201,48 @@ def test_environment_and_flags_win_over_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_one_process_can_have_other_tools(text: str, wanted: ToolFilter) -> None:
-    assert settings({"TMUX_MCP_TOOLS": text}).security.tools == wanted
+    assert load_settings({"TMUX_MCP_TOOLS": text}).security.tools == wanted
 
 
 def test_another_mode_for_tools_is_refused() -> None:
     with pytest.raises(BadInput, match="TMUX_MCP_TOOLS has the mode 'permit'"):
-        settings({"TMUX_MCP_TOOLS": "permit:a"})
+        load_settings({"TMUX_MCP_TOOLS": "permit:a"})
+
+
+@pytest.mark.parametrize(
+    ("environment", "flag", "wanted"),
+    [
+        ({}, None, "warning"),
+        ({"MUXPILOT_LOG": ""}, None, "warning"),
+        ({"MUXPILOT_LOG": "debug:shells,watch"}, None, "debug:shells,watch"),
+        ({"MUXPILOT_LOG": "debug"}, "info", "info"),
+        ({"MUXPILOT_LOG": "nonsense"}, "info", "info"),
+    ],
+)
+def test_the_log_level_is_the_flag_or_the_variable(
+    environment: dict[str, str], flag: str | None, wanted: str
+) -> None:
+    assert load_settings(environment, log_level=flag).log_level == wanted
+
+
+@pytest.mark.parametrize(
+    ("environment", "flag", "words"),
+    [
+        (
+            {"MUXPILOT_LOG": "loud"},
+            None,
+            "MUXPILOT_LOG: 'loud' is not a log level. Use one of: warning, info,",
+        ),
+        ({}, "debug:x", "--log-level: 'x' is not an area of the log. Use some of: tmux, processes, shells,"),
+        ({}, "", "--log-level is empty."),
+    ],
+)
+def test_a_bad_log_level_is_refused_with_what_is_allowed(
+    environment: dict[str, str], flag: str | None, words: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        load_settings(environment, log_level=flag)
+    assert str(refused.value).startswith(words)
 
 
 def _keys(section: Any, where: str = "") -> list[tuple[str, Any]]:

@@ -54,6 +54,16 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
+def docstring_nodes(module: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the docstrings of a module and of everything in it."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | AnyFunction) and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            assert isinstance(first, ast.Expr)
+            assert isinstance(first.value, ast.Constant)
+            yield first.value
+
+
 def definitions() -> Iterator[Definition]:
     """Yield every function and class of the source, methods and nested ones too."""
     for path in files():

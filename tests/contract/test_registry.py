@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
-import pytest
 
 from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
@@ -37,42 +36,49 @@ READING = {
 }
 
 
-def name_of(tool: Tool) -> str:
-    return tool.name
-
-
-@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
-def test_a_tool_is_a_prompt_with_every_argument_described(tool: Tool) -> None:
-    assert 0 < len(tool.description) <= 400
-    assert tool.description[0].isupper()
-    assert tool.description.endswith((".", ")"))
+def wrong_in_texts(tool: Tool) -> Iterator[str]:
+    """Yield what is wrong with the descriptions of a tool and its arguments."""
+    text = tool.description
+    if not (0 < len(text) <= 400 and text[0].isupper() and text.endswith((".", ")"))):
+        yield f"{tool.name}: {text}"
     for argument in tool.arguments:
-        assert 0 < len(argument.description) <= 120, argument.wire
-        assert not argument.description.endswith("."), argument.wire
-    assert all(row["description"] for row in tool.input_schema["properties"].values())
+        if not 0 < len(argument.description) <= 120 or argument.description.endswith("."):
+            yield f"{tool.name} {argument.wire_name}: {argument.description}"
+    for name, row in tool.input_schema["properties"].items():
+        if not row["description"]:
+            yield f"{tool.name} {name} has no description"
 
 
-@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
-def test_schemas_are_valid_and_closed(tool: Tool) -> None:
-    jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-    assert tool.input_schema["additionalProperties"] is False
-    for argument in tool.arguments:
-        if not argument.is_required and argument.default is not None:
-            jsonschema.validate(argument.default, argument.schema())
-    if tool.output_schema is not None:
-        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-        assert tool.output_schema["type"] == "object"
+def test_a_tool_is_a_prompt_with_every_argument_described() -> None:
+    assert [problem for tool in OFFERED for problem in wrong_in_texts(tool)] == []
 
 
-@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
-def test_hints_are_honest(tool: Tool) -> None:
+def test_schemas_are_valid_and_closed() -> None:
+    for tool in OFFERED:
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["additionalProperties"] is False, tool.name
+        for argument in tool.arguments:
+            if not argument.is_required and argument.default is not None:
+                jsonschema.validate(argument.default, argument.schema())
+        if tool.output_schema is not None:
+            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+            assert tool.output_schema["type"] == "object", tool.name
+
+
+def has_honest_hints(tool: Tool) -> bool:
     hints = tool.effect.hints
-    assert hints.get("readOnlyHint", False) is (tool.effect is Effect.READ)
-    assert (tool.effect is Effect.READ) is (tool.name in READING)
-    assert (tool.effect is Effect.DESTROY) is (tool.name in KILLING)
     types_into_panes = tool.name.startswith("send-") or tool.name in TYPING
-    assert (tool.effect is Effect.TYPE) is types_into_panes
-    assert hints.get("destructiveHint", False) is (tool.name in KILLING or types_into_panes)
+    return (
+        hints.get("readOnlyHint", False) is (tool.effect is Effect.READ)
+        and (tool.effect is Effect.READ) is (tool.name in READING)
+        and (tool.effect is Effect.DESTROY) is (tool.name in KILLING)
+        and (tool.effect is Effect.TYPE) is types_into_panes
+        and hints.get("destructiveHint", False) is (tool.name in KILLING or types_into_panes)
+    )
+
+
+def test_hints_are_honest() -> None:
+    assert [tool.name for tool in OFFERED if not has_honest_hints(tool)] == []
 
 
 def test_names_are_unique_and_every_tool_has_a_group() -> None:
@@ -81,17 +87,16 @@ def test_names_are_unique_and_every_tool_has_a_group() -> None:
     assert all(Scope.ALL in tool.scopes for tool in OFFERED)
 
 
-@pytest.mark.parametrize("tool", OFFERED, ids=name_of)
-def test_every_tool_takes_a_socket(tool: Tool) -> None:
-    assert "socket" in tool.input_schema["properties"]
+def test_every_tool_takes_a_socket() -> None:
+    assert [tool.name for tool in OFFERED if "socket" not in tool.input_schema["properties"]] == []
 
 
 def on_the_wire(scope: Scope) -> str:
     """The tools/list result as it goes to a client."""
     from muxpilot.app import build
-    from muxpilot.server.mcp_server import Face
+    from muxpilot.server.mcp_server import MuxpilotServer
 
-    face = Face(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
+    face = MuxpilotServer(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
     result: Any = face._tools
     text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
     return text
@@ -110,6 +115,35 @@ def test_the_default_scope_is_cheap_to_list() -> None:
     used = tokens(text)
     print(f"tools/list of agentic: {used} tokens, room for {TOKENS - used}")  # noqa: T201
     assert used < TOKENS
+
+
+def names_in_commands(module: ast.Module) -> set[int]:
+    """Return the ids of literals that begin a tmux command: `("list-panes", "-a")` names no tool."""
+    found: set[int] = set()
+    for node in ast.walk(module):
+        items = node.elts if isinstance(node, ast.Tuple) else node.args if isinstance(node, ast.Call) else []
+        texts = [
+            item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        ]
+        if any(text.startswith("-") for text in texts):
+            found |= {id(item) for item in items}
+    return found
+
+
+def test_no_module_outside_of_tools_and_dialects_names_a_tool() -> None:
+    """Facts about a tool are in its declaration. tmux/ names tmux commands; some tools share names."""
+    names = {tool.name for tool in TOOLS}
+    wrong = []
+    for path in files():
+        if place(path).startswith(("tools/", "dialects/", "tmux/")):
+            continue
+        commands = names_in_commands(tree(path))
+        wrong += [
+            f"{place(path)}:{node.lineno} {node.value}"
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Constant) and node.value in names and id(node) not in commands
+        ]
+    assert wrong == []
 
 
 def test_files_are_short() -> None:

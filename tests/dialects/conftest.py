@@ -1,4 +1,4 @@
-"""A muxpilot in one of the two dialects, spoken to as a client would, line by line."""
+"""A muxpilot in one of the two dialects, and a client that sends it lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.rigs.wire import Place, Wire, private_place
 
 
 @dataclass
-class Speaker:
-    """A server and the tmux behind it."""
+class DialectClient:
+    """A client of a muxpilot in a dialect, and the tmux that it uses."""
 
     wire: Wire
     place: Place
@@ -37,7 +37,7 @@ class Speaker:
         return text
 
     async def until(self, wanted: str, tool: str, **arguments: Any) -> str:
-        """Ask until the answer holds this."""
+        """Call until the answer contains this."""
 
         async def look() -> str:
             text = await self.says(tool, **arguments)
@@ -53,19 +53,19 @@ def place() -> Iterator[Place]:
 
 
 @asynccontextmanager
-async def speaking(place: Place, scope: str, *args: str) -> AsyncIterator[Speaker]:
+async def speaking(place: Place, scope: str, *args: str) -> AsyncIterator[DialectClient]:
     async with place.serve("--scope", scope, *args) as wire:
         await wire.shake_hands()
-        yield Speaker(wire, place)
+        yield DialectClient(wire, place)
 
 
 @pytest.fixture
-async def debug(place: Place) -> AsyncIterator[Speaker]:
+async def debug(place: Place) -> AsyncIterator[DialectClient]:
     async with speaking(place, "debug") as speaker:
         yield speaker
 
 
 @pytest.fixture
-async def classic(place: Place) -> AsyncIterator[Speaker]:
+async def classic(place: Place) -> AsyncIterator[DialectClient]:
     async with speaking(place, "classic") as speaker:
         yield speaker

@@ -1,4 +1,4 @@
-"""Scope `classic`: every example of the server that it comes from, answered as printed there."""
+"""Scope `classic`: every example from the README of the original server gets the same answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.conftest import Speaker, speaking
+from tests.dialects.conftest import DialectClient, speaking
 from tests.rigs.waiting import LIMIT_S, eventually
 from tests.rigs.wire import TMUX, Place, environment
 
@@ -32,7 +32,7 @@ TOOLS: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
-async def test_it_offers_fourteen_tools_with_their_arguments_and_defaults(classic: Speaker) -> None:
+async def test_it_offers_fourteen_tools_with_their_arguments_and_defaults(classic: DialectClient) -> None:
     listed = {
         tool["name"]: tool["inputSchema"] for tool in (await classic.wire.result("tools/list"))["tools"]
     }
@@ -46,8 +46,8 @@ async def test_it_offers_fourteen_tools_with_their_arguments_and_defaults(classi
             assert (found, type(found)) == (default, type(default))
 
 
-async def test_creating_answers_the_ids_of_what_was_made(classic: Speaker) -> None:
-    """With the very numbers of the examples: the tmux server begins with the first of them."""
+async def test_creating_answers_the_ids_of_what_was_made(classic: DialectClient) -> None:
+    """Use the numbers of the examples: a new tmux server begins with them."""
     assert await classic.says("tmux_create_session", name="work") == (
         "Session 'work' created. session_id=$0 window_id=@0 pane_id=%0"
     )
@@ -65,7 +65,7 @@ async def test_creating_answers_the_ids_of_what_was_made(classic: Speaker) -> No
 
 
 def program(place: Place, name: str) -> str:
-    """A program of this name that does nothing and stays."""
+    """Make a program of this name that waits."""
     path = place.home / name
     shutil.copy(shutil.which("cat") or "/bin/cat", path)
     return f"exec {path}"
@@ -106,7 +106,7 @@ async def test_a_window_of_two_sessions_is_listed_in_the_one_that_was_asked_for(
                 assert await classic.says("tmux_list_panes", target=target) == f"{session}{cells}"
 
 
-async def test_a_new_session_is_as_large_as_tmux_makes_it(classic: Speaker) -> None:
+async def test_a_new_session_is_as_large_as_tmux_makes_it(classic: DialectClient) -> None:
     await classic.says("tmux_create_session", name="work", command=program(classic.place, "bash"))
     row = "work\t0\t%0\t0\t80x24\t1\tbash"
     assert await classic.until("bash", "tmux_list_panes", target="work") == row
@@ -119,7 +119,7 @@ async def test_a_new_session_is_as_large_as_tmux_makes_it(classic: Speaker) -> N
     assert "\t%0\t0\t59x5\t" in await classic.says("tmux_list_panes")
 
 
-async def test_what_is_typed_is_read_again(classic: Speaker) -> None:
+async def test_what_is_typed_is_read_again(classic: DialectClient) -> None:
     await classic.says("tmux_create_session", name="work", command="cat")
     assert await classic.says("tmux_send_keys", target="work:0.0", keys="one") == "Sent keys to 'work:0.0'."
     await classic.says("tmux_send_keys", target="%0", keys="Enter")
@@ -131,7 +131,7 @@ async def test_what_is_typed_is_read_again(classic: Speaker) -> None:
     assert await classic.says("tmux_read_pane", target="%0", start_line=0, line_count=1) == "one"
 
 
-async def test_names_change_focus_moves_and_things_end(classic: Speaker) -> None:
+async def test_names_change_focus_moves_and_things_end(classic: DialectClient) -> None:
     await classic.says("tmux_create_session", name="work", command="cat")
     await classic.says("tmux_create_window", session="$0", name="second", command="cat")
     assert classic.place.tmux("display-message", "-p", "-t", "work:", "#{window_name}") == "second"
@@ -197,8 +197,8 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_failures_are_told_as_tmux_tells_them(classic: Speaker) -> None:
-    """And what tmux would guess, a part of a name or a pattern, is not there."""
+async def test_failures_are_told_as_tmux_tells_them(classic: DialectClient) -> None:
+    """Targets that tmux would guess, such as a part of a name or a pattern, are not found."""
     place = classic.place
     lonely = await classic.fails("tmux_list_sessions")
     assert lonely == f"Error: error connecting to {place.socket} (No such file or directory)"

@@ -1,4 +1,4 @@
-"""Scope `debug`: panes are made, typed into, read, listed and killed by the ids that it gives them."""
+"""Scope `debug`: create, type into, read, list and kill panes by the ids that it gives them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
-from muxpilot.dialects.keys_or_text import pressed
+from muxpilot.dialects.keys_or_text import parse_keys
 from tests.contract.test_registry import on_the_wire, tokens
-from tests.dialects.conftest import Speaker, speaking
+from tests.dialects.conftest import DialectClient, speaking
 from tests.rigs.waiting import LIMIT_S, end_server, eventually, is_running
 from tests.rigs.wire import TMUX, Place
 
@@ -61,23 +61,23 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-async def listed(debug: Speaker) -> list[dict[str, Any]]:
+async def listed(debug: DialectClient) -> list[dict[str, Any]]:
     text = await debug.says("tmux_list_panes")
     return [] if text.startswith("No active panes.") else json.loads(text)
 
 
-async def has_exited(debug: Speaker, pane_id: str) -> bool:
-    """And tmux knows how: on a busy machine it is told a moment later."""
+async def has_exited(debug: DialectClient, pane_id: str) -> bool:
+    """tmux knows the exit code, on a busy machine a moment later."""
     row = next(row for row in await listed(debug) if row["id"] == pane_id)
     return row["status"] == "exited" and row["exit_code"] is not None
 
 
-async def test_it_offers_five_tools_by_their_schemas_and_nothing_else(debug: Speaker) -> None:
+async def test_it_offers_five_tools_by_their_schemas_and_nothing_else(debug: DialectClient) -> None:
     tools = (await debug.wire.result("tools/list"))["tools"]
     assert {tool["name"]: tool["inputSchema"] for tool in tools} == SCHEMAS
-    assert (await debug.wire.fault("tools/call", {"name": "list-panes", "arguments": {}}))["code"] == -32602
-    assert (await debug.wire.fault("resources/list"))["code"] == -32601
-    assert (await debug.wire.fault("prompts/list"))["code"] == -32601
+    assert (await debug.wire.error("tools/call", {"name": "list-panes", "arguments": {}}))["code"] == -32602
+    assert (await debug.wire.error("resources/list"))["code"] == -32601
+    assert (await debug.wire.error("prompts/list"))["code"] == -32601
 
 
 def test_its_tools_are_cheap_to_list() -> None:
@@ -86,7 +86,7 @@ def test_its_tools_are_cheap_to_list() -> None:
     assert tokens(text) < 1_500
 
 
-async def test_create_pane_makes_a_window_of_a_session_of_its_own(debug: Speaker) -> None:
+async def test_create_pane_makes_a_window_of_a_session_of_its_own(debug: DialectClient) -> None:
     assert await debug.says("tmux_list_panes") == "No active panes. Use tmux_create_pane to create one."
     first = await debug.says("tmux_create_pane", command="cat", name="server")
     assert first == "Created pane 'server' (id: debug-1) running: cat"
@@ -99,7 +99,7 @@ async def test_create_pane_makes_a_window_of_a_session_of_its_own(debug: Speaker
     assert windows == [f"{name} server 200x50 on", f"{name} debug-2 200x50 on"]
 
 
-async def test_send_keys_types_text_and_presses_keys(debug: Speaker) -> None:
+async def test_send_keys_types_text_and_presses_keys(debug: DialectClient) -> None:
     await debug.says("tmux_create_pane", command="pwd; exec sh")
     assert str(debug.place.home) in await debug.until("home", "tmux_capture_pane", pane_id="debug-1")
     assert await debug.says("tmux_send_keys", pane_id="debug-1", keys="echo he''llo; #-") == (
@@ -137,10 +137,10 @@ async def test_send_keys_types_text_and_presses_keys(debug: Speaker) -> None:
     ],
 )
 def test_what_is_a_key_and_what_is_text(keys: str, wanted: tuple[str, ...]) -> None:
-    assert pressed(keys) == wanted
+    assert parse_keys(keys) == wanted
 
 
-async def test_capture_pane_has_the_lines_that_were_asked_for(debug: Speaker) -> None:
+async def test_capture_pane_has_the_lines_that_were_asked_for(debug: DialectClient) -> None:
     await debug.says("tmux_create_pane", command="seq 1 200; cat")
     await debug.until("200", "tmux_capture_pane", pane_id="debug-1")
     for count in (1, 10, 50, 150):
@@ -150,8 +150,8 @@ async def test_capture_pane_has_the_lines_that_were_asked_for(debug: Speaker) ->
     assert len((await debug.says("tmux_capture_pane", pane_id="debug-1", lines=1000)).splitlines()) == 200
 
 
-async def test_exited_pane_is_listed_and_readable_to_its_last_line(debug: Speaker) -> None:
-    """Its last line is there, tmux's own about its death is not."""
+async def test_exited_pane_is_listed_and_readable_to_its_last_line(debug: DialectClient) -> None:
+    """The last line of the program is shown; tmux's own line about a dead pane is not."""
     await debug.says("tmux_create_pane", command="seq 1 300; echo done && exit 7", name="job")
     await eventually(lambda: has_exited(debug, "debug-1"))
     assert await listed(debug) == [
@@ -168,7 +168,7 @@ async def test_exited_pane_is_listed_and_readable_to_its_last_line(debug: Speake
     assert "has exited" in await debug.fails("tmux_send_keys", pane_id="debug-1", keys="x")
 
 
-async def test_list_panes_names_every_pane_with_its_state(debug: Speaker) -> None:
+async def test_list_panes_names_every_pane_with_its_state(debug: DialectClient) -> None:
     for name in ("one", "two", "three"):
         await debug.says("tmux_create_pane", command="cat", name=name)
     rows = await listed(debug)
@@ -179,7 +179,7 @@ async def test_list_panes_names_every_pane_with_its_state(debug: Speaker) -> Non
     ]
 
 
-async def test_kill_pane_takes_it_away_and_its_id_is_not_used_again(debug: Speaker) -> None:
+async def test_kill_pane_takes_it_away_and_its_id_is_not_used_again(debug: DialectClient) -> None:
     await debug.says("tmux_create_pane", command="cat", name="keep")
     await debug.says("tmux_create_pane", command="cat", name="gone")
     assert await debug.says("tmux_kill_pane", pane_id="debug-2") == "Killed pane 'debug-2'"
@@ -194,7 +194,7 @@ async def test_kill_pane_takes_it_away_and_its_id_is_not_used_again(debug: Speak
     assert [row["id"] for row in await listed(debug)] == ["debug-4"]
 
 
-async def test_create_pane_lists_what_it_made_even_if_the_caller_did_not_wait(debug: Speaker) -> None:
+async def test_create_pane_lists_what_it_made_even_if_the_caller_did_not_wait(debug: DialectClient) -> None:
     for _ in range(3):
         left = await debug.wire.start_call("tmux_create_pane", command="cat", name="left")
         await debug.wire.notify("notifications/cancelled", {"requestId": left.id})
@@ -203,8 +203,8 @@ async def test_create_pane_lists_what_it_made_even_if_the_caller_did_not_wait(de
     assert [row["name"] for row in await listed(debug)] == windows.splitlines()
 
 
-async def test_a_last_pane_that_several_kill_at_once_is_killed_or_not_found(debug: Speaker) -> None:
-    """tmux ends with it, which is nothing that a client has to know."""
+async def test_a_last_pane_that_several_kill_at_once_is_killed_or_not_found(debug: DialectClient) -> None:
+    """tmux ends with its last session. A client need not know that."""
     await debug.says("tmux_create_pane", command="cat")
     asked = [await debug.wire.start_call("tmux_kill_pane", pane_id="debug-1") for _ in range(6)]
     async with asyncio.timeout(LIMIT_S):
@@ -214,8 +214,8 @@ async def test_a_last_pane_that_several_kill_at_once_is_killed_or_not_found(debu
     assert wanted[0] in answers
 
 
-async def test_a_pane_of_a_tmux_that_has_ended_is_not_one_of_the_next(debug: Speaker) -> None:
-    """The next tmux gives the same ids to other panes."""
+async def test_a_pane_of_a_tmux_that_has_ended_is_not_one_of_the_next(debug: DialectClient) -> None:
+    """A new tmux server gives the same ids to other panes."""
     await debug.says("tmux_create_pane", command="cat", name="before")
     end_server(TMUX, debug.place.socket)
     await debug.says("tmux_create_pane", command="cat", name="after")
@@ -233,7 +233,7 @@ STUBBORN = (
 )
 
 
-async def stubborn(debug: Speaker) -> list[int]:
+async def stubborn(debug: DialectClient) -> list[int]:
     await debug.says("tmux_create_pane", command=STUBBORN, name="stubborn")
     pids = debug.place.home / "pids"
 
@@ -247,7 +247,7 @@ async def stubborn(debug: Speaker) -> list[int]:
     return found
 
 
-async def test_kill_pane_ends_what_it_started_whatever_that_ignores(debug: Speaker) -> None:
+async def test_kill_pane_ends_what_it_started_whatever_that_ignores(debug: DialectClient) -> None:
     await debug.says("tmux_create_pane", command="cat", name="other")
     pids = await stubborn(debug)
     await debug.says("tmux_kill_pane", pane_id="debug-2")
@@ -269,7 +269,7 @@ MISTAKES: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_error_handling_tells_a_mistake_with_what_to_do(debug: Speaker) -> None:
+async def test_error_handling_tells_a_mistake_with_what_to_do(debug: DialectClient) -> None:
     for tool, arguments, words in MISTAKES:
         text = await debug.fails(tool, **arguments)
         assert words in text
@@ -280,7 +280,7 @@ async def test_error_handling_tells_a_mistake_with_what_to_do(debug: Speaker) ->
     )
 
 
-async def test_calls_that_do_not_wait_for_each_other_are_served_in_order(debug: Speaker) -> None:
+async def test_calls_that_do_not_wait_for_each_other_are_served_in_order(debug: DialectClient) -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("tmux_create_pane", {"command": "cat", "name": "first"}),
         ("tmux_send_keys", {"pane_id": "debug-1", "keys": "x"}),
@@ -298,7 +298,7 @@ async def test_calls_that_do_not_wait_for_each_other_are_served_in_order(debug: 
     assert "not found" in told[6]
 
 
-async def test_a_persons_panes_are_nobodys_business(debug: Speaker) -> None:
+async def test_a_persons_panes_are_nobodys_business(debug: DialectClient) -> None:
     debug.place.tmux("new-session", "-d", "-s", "person", "cat")
     await debug.says("tmux_create_pane", command="cat")
     assert [row["id"] for row in await listed(debug)] == ["debug-1"]
@@ -320,20 +320,20 @@ async def test_audit_log_tells_every_call_by_its_name_and_pane(place: Place) -> 
     assert all(line["ts"].endswith("Z") for line in lines)
     by_tool = {line["tool"]: line for line in lines if line["ok"]}
     assert list(by_tool["create_pane"])[:5] == ["ts", "tool", "pane_id", "command", "name"]
-    assert _subset(by_tool["create_pane"], pane_id="debug-1", command="echo ready; cat", name="server")
-    assert _subset(by_tool["capture_pane"], pane_id="debug-1", lines=200, output_bytes=5)
-    assert _subset(by_tool["send_keys"], pane_id="debug-1", keys="hello", native="send-keys")
-    assert _subset(by_tool["kill_pane"], pane_id="debug-1")
+    assert _contains(by_tool["create_pane"], pane_id="debug-1", command="echo ready; cat", name="server")
+    assert _contains(by_tool["capture_pane"], pane_id="debug-1", lines=200, output_bytes=5)
+    assert _contains(by_tool["send_keys"], pane_id="debug-1", keys="hello", native="send-keys")
+    assert _contains(by_tool["kill_pane"], pane_id="debug-1")
     assert "pane_id" not in by_tool["list_panes"]
     [failed] = [line for line in lines if not line["ok"]]
-    assert _subset(failed, tool="kill_pane", pane_id="debug-9", error="not-found")
+    assert _contains(failed, tool="kill_pane", pane_id="debug-9", error="not-found")
     assert "ready" not in log.read_text().replace("echo ready", "")
     captures = sorted(path.name for path in kept.iterdir())
     assert captures[0] == "debug-1-capture-001.txt"
     assert (kept / captures[-1]).read_text() == "ready"
 
 
-def _subset(line: dict[str, Any], **wanted: object) -> bool:
+def _contains(line: dict[str, Any], **wanted: object) -> bool:
     return {name: line.get(name) for name in wanted} == wanted
 
 

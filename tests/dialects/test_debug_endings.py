@@ -1,4 +1,4 @@
-"""However a debug server ends, its session and all that its panes started are gone; others' stay."""
+"""However a debug server ends, its session and all processes of its panes end. Those of others stay."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from muxpilot.processes import process_tree
-from tests.dialects.conftest import Speaker, speaking
+from muxpilot.processes import marked_processes
+from tests.dialects.conftest import DialectClient, speaking
 from tests.dialects.test_debug import stubborn
 from tests.rigs.waiting import LIMIT_S, eventually, is_running
 from tests.rigs.wire import Place
@@ -21,13 +21,13 @@ def sessions(place: Place) -> list[str]:
     return place.tmux("list-sessions", "-F", "#{session_name}").splitlines()
 
 
-async def end(debug: Speaker, way: str) -> None:
-    """With stdin open, unless its end is the way."""
+async def end(debug: DialectClient, way: str) -> None:
+    """Keep stdin open, unless its end is what ends the server."""
     if way == "eof":
-        await debug.wire.leave()
+        await debug.wire.close_stdin()
     else:
         os.kill(debug.wire.pid, signal.Signals[way])
-        await debug.wire.ended()
+        await debug.wire.wait_for_exit()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -46,7 +46,7 @@ async def test_processes_are_gone_even_if_tmux_does_not_answer(place: Place) -> 
     place.tmux("new-session", "-d", "-s", "person", "cat")
     async with speaking(place, "debug") as debug:
         pids = await stubborn(debug)
-        with place.stopped():
+        with place.tmux_stopped():
             await end(debug, "SIGTERM")
             assert not any(is_running(pid) for pid in pids)
     async with speaking(place, "debug"):
@@ -54,19 +54,19 @@ async def test_processes_are_gone_even_if_tmux_does_not_answer(place: Place) -> 
 
 
 async def test_cleanup_of_what_a_killed_server_left_is_done_by_the_next_start(place: Place) -> None:
-    """Only that: neither a live server's session nor one that looks alike is touched."""
+    """The session of a running server, or one with a similar name, is not touched."""
     place.tmux("new-session", "-d", "-s", "person", "cat")
     place.tmux("new-session", "-d", "-s", "debug-99999999", "cat")
     async with speaking(place, "debug") as alive, speaking(place, "debug") as killed:
         await alive.says("tmux_create_pane", command="cat")
         pids = await stubborn(killed)
         killed.wire.process.kill()
-        await killed.wire.ended()
+        await killed.wire.wait_for_exit()
         assert f"debug-{killed.wire.pid}" in sessions(place)
         async with speaking(place, "debug"):
 
             async def is_reaped() -> bool:
-                # Not asked of tmux: to ask 3.3a all the time while somebody connects crashes it.
+                # Do not ask tmux: frequent requests while a client connects crash tmux 3.3a.
                 return not any(map(is_running, pids))
 
             await eventually(is_reaped)
@@ -78,18 +78,18 @@ async def test_cleanup_of_what_a_killed_server_left_is_done_by_the_next_start(pl
 async def test_what_ignores_every_signal_is_killed_even_where_there_was_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a crowded machine all of the time may be over before anything was done in it."""
-    monkeypatch.setattr(process_tree, "_GRACE_S", 0.0)
-    monkeypatch.setattr(process_tree, "_LIMIT_S", 0.0)
+    """On a busy machine the time may be over before anything was done."""
+    monkeypatch.setattr(marked_processes, "_GRACE_S", 0.0)
+    monkeypatch.setattr(marked_processes, "_LIMIT_S", 0.0)
     child = await asyncio.create_subprocess_exec(
         *("sh", "-c", "trap '' TERM; echo; exec sleep 60"),  # what a loop has just begun would hold the pipe
         stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, process_tree.VARIABLE: "crowded.1."},
+        env={**os.environ, marked_processes.MARK_VARIABLE: "crowded.1."},
     )
     assert child.stdout is not None
     async with asyncio.timeout(LIMIT_S):
         await child.stdout.readline()
-        process_tree.end("crowded.", set())
+        marked_processes.end_marked("crowded.", set())
         assert await child.wait() == -signal.SIGKILL
 
 

@@ -1,9 +1,9 @@
-"""A tmux that fails, hangs or dies at the n-th thing that is asked of it, once it is armed.
+"""A program in place of tmux that fails, hangs or dies at the n-th request, once it is armed.
 
-One that hangs goes on when it is disarmed, as a tmux does that was stopped.
+One that hangs continues when it is disarmed, like a tmux that was stopped.
 
-It stands in the PATH before the real one. Of a control client it counts the lines, of any other the
-call itself; what it does not harm goes to the real tmux and back as it is.
+The program comes before the real tmux in PATH. For a control client it counts the lines, for any other client
+the call itself. All other requests and replies pass unchanged between the caller and the real tmux.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 import sys
 from pathlib import Path
 
-# Run with nothing but the standard library: {real} and {folder} are filled in.
+# Uses the standard library only. {real} and {folder} are filled in.
 _SCRIPT = r"""#!{python} -IS
 import fcntl, os, re, signal, subprocess, sys, threading, time
 
@@ -21,7 +21,7 @@ REAL, FOLDER = {real!r}, {folder!r}
 
 
 def fault():
-    '''What is to happen now, if anything; every call of it counts.'''
+    '''Return the fault that is due now, or None. Each call counts as one request.'''
     try:
         with open(FOLDER + "/plan", "r+") as plan:
             fcntl.flock(plan, fcntl.LOCK_EX)
@@ -82,6 +82,8 @@ else:
 
 
 class Shim:
+    """The program and its plan: which fault comes at which request."""
+
     def __init__(self, folder: Path, real: str) -> None:
         self.bin = folder / "bin"
         self.bin.mkdir()
@@ -94,13 +96,13 @@ class Shim:
         self._plan.write_text(f"{kind} {at:6d}")
 
     def disarm(self) -> bool:
-        """Whether it came to the fault."""
+        """Remove the plan. Return whether the fault happened."""
         left = int(self._plan.read_text().split()[1])
         self._plan.unlink()
         return left < 1
 
     def processes(self) -> list[int]:
-        """Those of this shim that run."""
+        """Return the pids of the shim that run."""
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():

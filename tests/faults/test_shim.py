@@ -1,4 +1,4 @@
-"""Whatever tmux does at the n-th thing that a tool asks of it: an answer in time, and all as it was after.
+"""Whatever tmux does at the n-th request of a tool, the tool answers in time and leaves no damage.
 
 `MUXPILOT_FAULTS=5 ./dev test tests/faults` tries n = 1 to 5; without it only the first.
 """
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from muxpilot.app import App, build
-from muxpilot.config import settings
+from muxpilot.config import load_settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import Tmux, servers
 from muxpilot.toolkit.spec import Tool
@@ -32,12 +32,12 @@ NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 DEEPEST = int(os.environ.get("MUXPILOT_FAULTS", "1"))
 CASES = [(kind, at) for kind in ("fail", "die", "hang") for at in range(1, DEEPEST + 1)]
 
-# How long tmux is waited for, and how much longer a call may take.
+# How long the engine waits for tmux, and how much longer a call may take.
 PATIENCE_S = 0.4
 GRACE_S = 6.0
 WORKERS = 4
 
-# Tools that wait by themselves, cut short.
+# Shorter waits for tools that wait by themselves.
 QUICK: dict[str, dict[str, Any]] = {
     "start-and-watch": {"timeout": 0.3},
     "watch-pane": {"timeout": 0.3},
@@ -49,7 +49,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 class Bench:
-    """One application on one tmux behind one shim."""
+    """One application on one tmux with one shim."""
 
     def __init__(self, folder: Path, app: App, shim: Shim, real: str) -> None:
         self.folder = folder
@@ -77,12 +77,12 @@ class Bench:
         targets |= {"sessionId": session, "targetSessionId": elsewhere, "panes": [{"paneId": pane}]}
         required = tool.input_schema.get("required", [])
         good = {name: targets.get(name, GOOD.get(name)) for name in required}
-        return good | MORE.get(tool.name, {}) | QUICK.get(tool.name, {}) | _outside(tool, self.folder)
+        return good | MORE.get(tool.name, {}) | QUICK.get(tool.name, {}) | _paths_inside(tool, self.folder)
 
     async def try_tool(self, tool: Tool, kind: str, at: int) -> str | None:
-        """What is wrong, if anything."""
+        """Call a tool with a fault armed. Return a description of what is wrong, or None."""
         arguments = self.arguments(tool)
-        await self.app.dispatch.call("list-panes", {})  # connected, as it is at most times
+        await self.app.dispatch.call("list-panes", {})  # connect first, which is the usual state
         self.shim.arm(kind, at)
         began = time.monotonic()
         answer = await asyncio.wait_for(self.app.dispatch.call(tool.name, arguments), LIMIT_S)
@@ -93,10 +93,10 @@ class Bench:
             return what
         if took_s > patient(PATIENCE_S + GRACE_S):
             return f"{what}, after {took_s:.1f} s"
-        return await self._not_as_it_was(what)
+        return await self._find_damage(what)
 
-    async def _not_as_it_was(self, what: str) -> str | None:
-        """Afterwards: the next calls are answered, and with what there really is."""
+    async def _find_damage(self, what: str) -> str | None:
+        """Check that later calls are answered correctly. Return a description of the damage, or None."""
 
         async def answers() -> bool:
             return (await self.app.dispatch.call("list-sessions", {})).error is None
@@ -110,15 +110,15 @@ class Bench:
         except AssertionError:
             return f"{what}; and then the list of sessions is wrong"
         try:
-            await eventually(self._has_no_strays, limit_s=patient(LIMIT_S))
+            await eventually(self._has_no_stray_buffer, limit_s=patient(LIMIT_S))
         except AssertionError:
-            return f"{what}; buffers left: {self._strays()}"
+            return f"{what}; buffers left: {self._stray_buffers()}"
         return None
 
-    async def _has_no_strays(self) -> bool:
-        return not self._strays()
+    async def _has_no_stray_buffer(self) -> bool:
+        return not self._stray_buffers()
 
-    def _strays(self) -> list[str]:
+    def _stray_buffers(self) -> list[str]:
         names = self.raw("list-buffers", "-F", "#{buffer_name}").split()
         return [name for name in names if name not in ("good", "better", "seed")]
 
@@ -129,38 +129,38 @@ class Bench:
         return {row["id"] for row in listed["sessions"]} == real
 
 
-def _outside(tool: Tool, folder: Path) -> dict[str, Any]:
-    """Nothing outside of the test's folder is touched."""
+def _paths_inside(tool: Tool, folder: Path) -> dict[str, Any]:
+    """Return paths in the test's folder for arguments that name files."""
     return {"path": str(folder)} if tool.name == "socket-for-path" else {}
 
 
-def _behind_a_shim(socket: str, **more: Any) -> Tmux:
-    """With the shim of the socket's folder, and less patience than a person would be given."""
+def _tmux_with_shim(socket: str, **more: Any) -> Tmux:
+    """Create a Tmux that uses the shim in the socket's folder, with a short time limit."""
     return Tmux(socket, binary=str(Path(socket).parent / "bin" / "tmux"), timeout_s=PATIENCE_S, **more)
 
 
 @asynccontextmanager
-async def benches() -> AsyncIterator[Bench]:
+async def run_bench() -> AsyncIterator[Bench]:
     real = shutil.which("tmux") or "tmux"
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     shim = Shim(folder, real)
-    app = build(settings({}, scope="all", socket=str(folder / "s")))
+    app = build(load_settings({}, scope="all", socket=str(folder / "s")))
     bench = Bench(folder, app, shim, real)
     try:
         bench.raw("new-session", "-d", "-s", "keeper", ";", "set-buffer", "-b", "seed", "x")
         yield bench
     finally:
         await asyncio.wait_for(app.close(), LIMIT_S)
-        await eventually(lambda: _none_left(shim))
+        await eventually(lambda: _has_no_process(shim))
         end_server(real, str(folder / "s"))
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _none_left(shim: Shim) -> bool:
+async def _has_no_process(shim: Shim) -> bool:
     return not shim.processes()
 
 
-async def _work(names: Iterator[str], bench: Bench, kind: str, at: int) -> list[str]:
+async def _try_tools(names: Iterator[str], bench: Bench, kind: str, at: int) -> list[str]:
     tools = {tool.name: tool for tool in TOOLS}
     found = []
     for name in names:
@@ -175,12 +175,12 @@ async def _work(names: Iterator[str], bench: Bench, kind: str, at: int) -> list[
 async def test_every_tool_answers_in_time_and_leaves_all_as_it_was(
     monkeypatch: pytest.MonkeyPatch, kind: str, at: int
 ) -> None:
-    monkeypatch.setattr(servers, "Tmux", _behind_a_shim)
+    monkeypatch.setattr(servers, "Tmux", _tmux_with_shim)
     names = iter(NAMES)
 
     async def worker() -> list[str]:
-        async with benches() as bench:
-            return await _work(names, bench, kind, at)
+        async with run_bench() as bench:
+            return await _try_tools(names, bench, kind, at)
 
     found = await asyncio.gather(*(worker() for _ in range(WORKERS)))
     assert [line for lines in found for line in lines] == []

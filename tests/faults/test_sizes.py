@@ -1,6 +1,6 @@
-"""Too much of everything: windows, lines, one line, bytes that are no text (F6 to F12 of the catalogue).
+"""Large amounts: windows, lines, one long line, bytes that are no text (F6 to F12 of the catalogue).
 
-Time is measured as the processor's, of the server and tmux together: others on the machine do not count.
+Time is processor time of the server and tmux together, so that other programs do not count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.measure import cpu_s
 from tests.rigs.waiting import eventually, server_pid
 from tests.rigs.wire import TMUX, Place, Wire, private_place
 
-# Much takes long where others work, too.
+# Large amounts take long on a busy machine.
 PATIENCE_S = 200.0
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(PATIENCE_S + 40)]
 
@@ -38,7 +38,7 @@ def place() -> Iterator[Place]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def wire(place: Place) -> AsyncIterator[Wire]:
-    async with place.serve("--scope", "all") as wire:
+    async with place.serve("--scope", "all", is_new=True) as wire:
         await wire.shake_hands()
         yield wire
 
@@ -48,15 +48,15 @@ async def pane_with(wire: Wire, command: str | None = None) -> str:
     return str(made["paneId"])
 
 
-async def shows(wire: Wire, pane: str, wanted: str) -> None:
+async def wait_until_shown(wire: Wire, pane: str, wanted: str) -> None:
     async def look() -> bool:
         return wanted in await wire.call("capture-pane", paneId=pane, lines=5)
 
     await eventually(look, limit_s=PATIENCE_S)
 
 
-async def cost_s(place: Place, wire: Wire, times: int, tool: str, **arguments: Any) -> float:
-    """Seconds of processor time that one such call takes."""
+async def measure_cpu_s(place: Place, wire: Wire, times: int, tool: str, **arguments: Any) -> float:
+    """Return the seconds of processor time that one call takes."""
     tmux = server_pid(TMUX, place.socket)
     assert tmux is not None
     before = cpu_s({wire.pid, tmux})
@@ -87,7 +87,7 @@ async def test_beside_a_flood_calls_are_answered_and_the_memory_is_flat(wire: Wi
 
 
 async def test_500_windows_are_listed_within_200_ms() -> None:
-    """On a tmux of their own: one that holds long histories takes long to fork."""
+    """They have their own tmux, because a tmux with long histories takes long to fork."""
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "many", "cat")
         script = place.home / "many"
@@ -99,17 +99,19 @@ async def test_500_windows_are_listed_within_200_ms() -> None:
             for tool, rows in (("list-windows", "windows"), ("list-panes", "panes")):
                 listed = (await wire.call(tool))[rows]
                 assert len(listed) == WINDOWS + 1
-                assert len(str(listed)) < WINDOWS * 300  # not paged: a row is short, a session can be named
-                assert await cost_s(place, wire, 5, tool) < 0.2
+                assert (
+                    len(str(listed)) < WINDOWS * 300
+                )  # not paged, because a row is short and a call can name a session
+                assert await measure_cpu_s(place, wire, 5, tool) < 0.2
 
 
 async def test_ten_and_a_hundred_thousand_lines_are_captured_in_time(place: Place, wire: Wire) -> None:
     pane = await pane_with(wire, f"seq 1 {LINES}; exec cat")
-    await shows(wire, pane, str(LINES))
+    await wait_until_shown(wire, pane, str(LINES))
     for lines, times, limit_s in ((10_000, 10, 0.1), (LINES, 3, 0.5)):
         text = await wire.call("capture-pane", paneId=pane, lines=lines)
         assert text == "\n".join(str(number) for number in range(LINES - lines + 1, LINES + 1))
-        assert await cost_s(place, wire, times, "capture-pane", paneId=pane, lines=lines) < limit_s
+        assert await measure_cpu_s(place, wire, times, "capture-pane", paneId=pane, lines=lines) < limit_s
 
 
 async def test_bytes_that_are_no_text_lose_no_call(wire: Wire) -> None:
@@ -133,7 +135,7 @@ async def test_what_is_read_as_one_character_stays_one(wire: Wire) -> None:
 async def test_one_line_of_ten_megabytes_is_bounded_and_said_to_be_cut(wire: Wire) -> None:
     a_line = f"head -c {10 * MEGABYTE} /dev/zero | tr '\\0' x"
     pane = await pane_with(wire, f"{a_line}; echo; echo over; exec cat")
-    await shows(wire, pane, "over")
+    await wait_until_shown(wire, pane, "over")
     read = await wire.call("read-pane", paneId=pane)
     assert read["truncated"]
     assert len(read["text"]) < 100_000
@@ -153,7 +155,7 @@ async def test_a_line_that_the_terminal_cuts_is_told(wire: Wire, place: Place) -
     cooked = await pane_with(wire, "cat > cooked")
     for tool, given in (("send-keys", {"keys": "x" * 5000}), ("paste-text", {"content": "y\n" + "x" * 5000})):
         answer = await wire.call(tool, paneId=cooked, enter=True, **given)
-        assert "of one of 5000 bytes it gets the first 4095" in answer["hint"]
+        assert "of a line of 5000 bytes it gets the first 4095" in answer["hint"]
     await wire.call("send-cancel", paneId=cooked)
     lines = (place.home / "cooked").read_text().splitlines() if (place.home / "cooked").exists() else []
     assert all(len(line) <= 4095 for line in lines)

@@ -1,4 +1,4 @@
-"""What a machine does to a server: a full disk, a clock that jumps, another tmux (F13, F14, F20 to F22)."""
+"""Faults of the machine: a full disk, a clock that jumps, another tmux (F13, F14, F20 to F22)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ from tests.rigs.wire import Place, Wire, private_place, serving
 
 SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
-# Where the wall clock is right: what is told to people, and what is compared with tmux's own times.
-TELLS_THE_TIME = {"audit/audit_log.py", "record/cast.py", "policy/active_users.py", "view/audit_reader.py"}
+# Modules that may use the wall clock: they show it to people, or compare it with tmux's own times.
+MAY_USE_THE_WALL_CLOCK = {
+    "audit/audit_log.py",
+    "record/cast.py",
+    "policy/active_users.py",
+    "view/audit_reader.py",
+}
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 
-# Stands before the C library: the wall clock is off by the seconds that a file says.
+# Preloaded before the C library. It moves the wall clock by the seconds in a file.
 CLOCK = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,7 +57,7 @@ int clock_gettime(clockid_t id, struct timespec *now) {
 }
 """
 
-# imsg of tmux's protocol: type 12 says that the versions differ, and its peer's id is the server's.
+# A message of tmux's protocol: type 12 says that the versions differ; the peer id is the server's version.
 OTHER_VERSION = struct.pack("=IHHII", 12, 16, 0, 7, 1)
 
 
@@ -64,7 +69,7 @@ def place() -> Iterator[Place]:
 
 
 async def test_a_full_disk_stops_no_call_and_is_counted_and_told_once(place: Place) -> None:
-    """A limit on the size of files stands for the disk: it cuts a line, which is taken back."""
+    """A limit on the size of files stands for a full disk. A line that it cuts is removed again."""
     log = place.home / "audit"
     async with place.serve("--audit", str(log)) as wire:
         await wire.shake_hands()
@@ -75,7 +80,7 @@ async def test_a_full_disk_stops_no_call_and_is_counted_and_told_once(place: Pla
             await wire.call("list-sessions")
         resource.prlimit(wire.pid, resource.RLIMIT_FSIZE, (most, most))
         await wire.call("list-panes")
-        assert await wire.leave() == 0
+        assert await wire.close_stdin() == 0
         assert (await wire.stderr()).count("audit log cannot be written") == 1
     first, last = log.read_text().splitlines()
     assert json.loads(first)["tool"] == "list-sessions"
@@ -84,7 +89,7 @@ async def test_a_full_disk_stops_no_call_and_is_counted_and_told_once(place: Pla
 
 async def test_a_log_that_cannot_be_written_at_the_start_is_named(place: Place) -> None:
     async with place.serve("--audit", "/proc/none/log") as wire:
-        assert await wire.ended() == 2
+        assert await wire.wait_for_exit() == 2
         assert "/proc/none/log" in await wire.stderr()
 
 
@@ -95,12 +100,12 @@ def test_no_deadline_looks_at_the_wall_clock() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in WALL_CLOCKS
     }
-    assert found == TELLS_THE_TIME
+    assert found == MAY_USE_THE_WALL_CLOCK
 
 
 @asynccontextmanager
-async def with_a_clock(place: Place, *args: str) -> AsyncIterator[tuple[Wire, Path]]:
-    """A server whose wall clock is wrong by the seconds in a file, while time goes on as it does."""
+async def serve_with_wrong_clock(place: Place, *args: str) -> AsyncIterator[tuple[Wire, Path]]:
+    """Serve with a wall clock that is wrong by the seconds in a file. Monotonic time is right."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
@@ -108,8 +113,9 @@ async def with_a_clock(place: Place, *args: str) -> AsyncIterator[tuple[Wire, Pa
     (place.home / "clock.c").write_text(CLOCK)
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, place.home / "clock.c"], check=True)
     clock.write_text("0")
+    # A new process: the library is preloaded when a program starts.
     variables = {"LD_PRELOAD": str(library), "CLOCK": str(clock)}
-    async with serving(place.home, "--socket", place.socket, *args, **variables) as wire:
+    async with serving(place.home, "--socket", place.socket, *args, env=variables, is_new=True) as wire:
         await wire.shake_hands()
         yield wire, clock
 
@@ -117,7 +123,7 @@ async def with_a_clock(place: Place, *args: str) -> AsyncIterator[tuple[Wire, Pa
 @pytest.mark.parametrize("days", [400, -400])
 async def test_a_clock_that_jumps_neither_ends_nor_prolongs_a_wait(place: Place, days: int) -> None:
     log = place.home / "audit"
-    async with with_a_clock(place, "--audit", str(log)) as (wire, clock):
+    async with serve_with_wrong_clock(place, "--audit", str(log)) as (wire, clock):
         pane = (await wire.call("create-session"))["paneId"]
         slow = await wire.start_call("execute-command", paneId=pane, command="sleep 1; echo over")
         short = await wire.start_call("watch-pane", paneId=pane, triggers="pattern:never", timeout=1)
@@ -142,7 +148,7 @@ async def test_a_newer_tmux_program_works_on_the_server_that_still_runs(place: P
     (folder / "tmux").write_text(f'#!/bin/sh\nexec {newer} "$@"\n')
     (folder / "tmux").chmod(0o755)
     path = f"{folder}:{os.environ['PATH']}"
-    async with serving(place.home, "--socket", place.socket, "--scope", "all", PATH=path) as wire:
+    async with serving(place.home, "--socket", place.socket, "--scope", "all", env={"PATH": path}) as wire:
         await wire.shake_hands()
         pane = (await wire.call("create-session", name="after"))["paneId"]
         ran = await wire.call("execute-command", paneId=pane, command="echo hello; (exit 3)")

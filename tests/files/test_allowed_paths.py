@@ -1,4 +1,4 @@
-"""Buffer files stay below their folders, whatever the path says and whoever swaps what lies there."""
+"""Buffer files stay below their folders, whatever the path is and whatever is swapped there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from muxpilot.errors import BadInput
 from muxpilot.files import allowed_paths as module
-from muxpilot.files.allowed_paths import Folders
+from muxpilot.files.allowed_paths import AllowedFolders
 
 
 @pytest.fixture
 def inside(tmp_path: Path) -> Path:
-    """An allowed folder, beside one with a secret that nothing may reach."""
+    """Make an allowed folder, next to one with a secret that must stay out of reach."""
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "secret").write_bytes(b"secret")
@@ -23,7 +23,7 @@ def inside(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def read(folders: Folders, path: str) -> bytes:
+def read(folders: AllowedFolders, path: str) -> bytes:
     with folders.read(path) as file:
         return file.read()
 
@@ -36,12 +36,12 @@ def outside(inside: Path) -> list[tuple[str, bytes]]:
 def test_what_is_written_is_read_back_byte_for_byte_and_only_its_owner_can(inside: Path) -> None:
     content = bytes(range(256)) * 9000
     for folders, path in [
-        (Folders(None, lambda: inside), "new"),
-        (Folders(None, lambda: inside), "deep/new"),
-        (Folders([str(inside)]), str(inside / "new2")),
-        (Folders([str(inside)]), "deep/new3"),
-        (Folders([str(inside.parent / "none"), str(inside)]), str(inside / "deep" / "-x #(id)")),
-        (Folders([str(inside)]), "file"),
+        (AllowedFolders(None, lambda: inside), "new"),
+        (AllowedFolders(None, lambda: inside), "deep/new"),
+        (AllowedFolders([str(inside)]), str(inside / "new2")),
+        (AllowedFolders([str(inside)]), "deep/new3"),
+        (AllowedFolders([str(inside.parent / "none"), str(inside)]), str(inside / "deep" / "-x #(id)")),
+        (AllowedFolders([str(inside)]), "file"),
     ]:
         folders.write(path, io.BytesIO(content))
         assert read(folders, path) == content
@@ -55,7 +55,7 @@ TRAVERSAL = ["..", "../out/secret", "deep/../file", "deep/../../out/secret", "./
 @pytest.mark.parametrize("path", TRAVERSAL)
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_a_way_up_is_refused(inside: Path, path: str, is_allowed: bool) -> None:
-    folders = Folders([str(inside)]) if is_allowed else Folders(None, lambda: inside)
+    folders = AllowedFolders([str(inside)]) if is_allowed else AllowedFolders(None, lambda: inside)
     for given in (path, str(inside / path)) if is_allowed else (path,):
         with pytest.raises(BadInput, match=r"contains parent directory traversal \('\.\.'\)"):
             read(folders, given)
@@ -75,18 +75,18 @@ def test_a_path_elsewhere_is_refused(inside: Path) -> None:
     ]
     for path in elsewhere:
         with pytest.raises(BadInput, match="is not under allowed buffer paths"):
-            read(Folders([str(inside)]), path)
-    with pytest.raises(BadInput, match="allowed_buffer_paths are: none"):
-        read(Folders([]), str(inside / "file"))
+            read(AllowedFolders([str(inside)]), path)
+    with pytest.raises(BadInput, match="allowed_buffer_paths allows: none"):
+        read(AllowedFolders([]), str(inside / "file"))
     with pytest.raises(BadInput, match="must be relative when no allowed_buffer_paths are configured"):
-        read(Folders(None, lambda: inside), str(inside / "file"))
+        read(AllowedFolders(None, lambda: inside), str(inside / "file"))
     for path in ("", " ", "a\0b"):
-        with pytest.raises(BadInput, match="'path' is no path"):
-            read(Folders([str(inside)]), path)
+        with pytest.raises(BadInput, match="'path' is not a path"):
+            read(AllowedFolders([str(inside)]), path)
 
 
 def links(inside: Path) -> None:
-    """Links that lead out: a file, a folder, by both kinds of path, and one to what is not there yet."""
+    """Make links that lead out: to a file, to a folder, absolute and relative, and to a missing file."""
     out = inside.parent / "out"
     (inside / "file-out").symlink_to(out / "secret")
     (inside / "folder-out").symlink_to(out)
@@ -103,30 +103,30 @@ def links(inside: Path) -> None:
 def test_a_link_that_leads_out_is_refused(inside: Path, path: str) -> None:
     links(inside)
     with pytest.raises(BadInput):
-        read(Folders([str(inside)]), path)
+        read(AllowedFolders([str(inside)]), path)
     with pytest.raises(BadInput):
-        Folders([str(inside)]).write(path, io.BytesIO(b"x"))
+        AllowedFolders([str(inside)]).write(path, io.BytesIO(b"x"))
     with pytest.raises(BadInput):
-        Folders([str(inside)]).create(path)
+        AllowedFolders([str(inside)]).create(path)
     assert outside(inside) == [("secret", b"secret")]
 
 
 def test_a_link_that_stays_inside_is_followed(inside: Path) -> None:
     (inside / "alias").symlink_to("deep")
-    folders = Folders([str(inside)])
+    folders = AllowedFolders([str(inside)])
     folders.write("alias/new", io.BytesIO(b"x"))
     assert (inside / "deep" / "new").read_bytes() == b"x"
     (inside.parent / "way-in").symlink_to(inside)
-    assert read(Folders([str(inside.parent / "way-in")]), str(inside / "file")) == b"\0\xffhello"
+    assert read(AllowedFolders([str(inside.parent / "way-in")]), str(inside / "file")) == b"\0\xffhello"
 
 
 @pytest.mark.parametrize("swapped", ["deep", "deep/file"])
 def test_who_swaps_a_link_in_after_the_check_is_refused(
     inside: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The moment between check and use, made as long as an attacker could wish."""
+    """Change the path between the check and the use, as an attacker could."""
     (inside / "deep" / "file").write_bytes(b"honest")
-    honest = module._walked
+    honest = module._open_folder
 
     def late(root: str, names: list[str]) -> int:
         if swapped == "deep":
@@ -137,9 +137,9 @@ def test_who_swaps_a_link_in_after_the_check_is_refused(
         (inside / "deep" / "file").symlink_to(inside.parent / "out" / "secret")
         return honest(root, names)
 
-    monkeypatch.setattr(module, "_walked", late)
+    monkeypatch.setattr(module, "_open_folder", late)
     with pytest.raises(BadInput, match="not accessible"):
-        read(Folders([str(inside)]), "deep/file")
+        read(AllowedFolders([str(inside)]), "deep/file")
     assert outside(inside) == [("secret", b"secret")]
 
 
@@ -147,7 +147,7 @@ def test_who_swaps_a_link_in_after_the_check_is_refused(
 def test_a_new_file_is_not_made_through_a_link_that_was_swapped_in(
     inside: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = module._walked
+    honest = module._open_folder
 
     def late(root: str, names: list[str]) -> int:
         if swapped == "deep":
@@ -155,9 +155,9 @@ def test_a_new_file_is_not_made_through_a_link_that_was_swapped_in(
         (inside / swapped).symlink_to(inside.parent / "out" / ("" if swapped == "deep" else "made"))
         return honest(root, names)
 
-    monkeypatch.setattr(module, "_walked", late)
-    with pytest.raises(BadInput, match=r"not accessible|already there"):
-        Folders([str(inside)]).create("deep/new")
+    monkeypatch.setattr(module, "_open_folder", late)
+    with pytest.raises(BadInput, match=r"not accessible|already exists"):
+        AllowedFolders([str(inside)]).create("deep/new")
     assert outside(inside) == [("secret", b"secret")]
 
 
@@ -165,9 +165,11 @@ def test_a_link_swapped_in_under_a_save_is_not_written_through(
     inside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        module, "_must_be_plain", lambda _, name: (inside / name).symlink_to(inside.parent / "out" / "secret")
+        module,
+        "_refuse_special_file",
+        lambda _, name: (inside / name).symlink_to(inside.parent / "out" / "secret"),
     )
-    Folders([str(inside)]).write("new", io.BytesIO(b"mine"))
+    AllowedFolders([str(inside)]).write("new", io.BytesIO(b"mine"))
     assert (inside / "new").read_bytes() == b"mine"
     assert not (inside / "new").is_symlink()
     assert outside(inside) == [("secret", b"secret")]
@@ -175,11 +177,11 @@ def test_a_link_swapped_in_under_a_save_is_not_written_through(
 
 def test_only_plain_files_are_read_or_replaced(inside: Path) -> None:
     os.mkfifo(inside / "fifo")
-    folders = Folders([str(inside)])
+    folders = AllowedFolders([str(inside)])
     for path in ("fifo", "deep"):
-        with pytest.raises(BadInput, match=r"is not a plain file|Is a directory"):
+        with pytest.raises(BadInput, match=r"is not a regular file|Is a directory"):
             read(folders, path)
-        with pytest.raises(BadInput, match="is not a plain file"):
+        with pytest.raises(BadInput, match="is not a regular file"):
             folders.write(path, io.BytesIO(b"x"))
     with pytest.raises(BadInput, match="not accessible: No such file"):
         read(folders, "gone")
@@ -194,6 +196,6 @@ class Breaking(io.BytesIO):
 
 def test_a_save_that_breaks_off_changes_nothing(inside: Path) -> None:
     with pytest.raises(RuntimeError):
-        Folders([str(inside)]).write("file", Breaking())
+        AllowedFolders([str(inside)]).write("file", Breaking())
     assert sorted(path.name for path in inside.iterdir()) == ["deep", "file"]
     assert (inside / "file").read_bytes() == b"\0\xffhello"

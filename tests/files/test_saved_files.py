@@ -1,4 +1,4 @@
-"""Pictures and recordings go where buffer files may go, once the policy names folders."""
+"""Pictures and recordings are restricted to the same folders as buffer files, if the policy names some."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.policies import Place, Policy
+from tests.rigs.policies import Policy, PolicyPlace
 
 SAVING = [("screenshot-pane", {}, ".png"), ("record-pane", {"action": "start"}, ".cast")]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "suffix"), SAVING)
 async def test_a_picture_and_a_recording_stay_below_the_allowed_folders(
-    under: Policy, place: Place, tmp_path: Path, tool: str, arguments: dict[str, str], suffix: str
+    under: Policy, place: PolicyPlace, tmp_path: Path, tool: str, arguments: dict[str, str], suffix: str
 ) -> None:
     inside, out = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
@@ -43,7 +43,7 @@ async def test_a_picture_and_a_recording_stay_below_the_allowed_folders(
 
 @pytest.mark.parametrize("toml", ["", "[security]\nenabled = false\nallowed_buffer_paths = []\n"])
 async def test_where_the_policy_names_none_they_go_where_the_person_may_write(
-    under: Policy, place: Place, tmp_path: Path, toml: str, monkeypatch: pytest.MonkeyPatch
+    under: Policy, place: PolicyPlace, tmp_path: Path, toml: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with under(toml) as it:
@@ -53,9 +53,9 @@ async def test_where_the_policy_names_none_they_go_where_the_person_may_write(
             assert Path(made["path"]).read_bytes().startswith(b"\x89PNG")
 
 
-async def test_an_empty_list_leaves_no_place_for_a_picture(under: Policy, place: Place) -> None:
+async def test_an_empty_list_leaves_no_place_for_a_picture(under: Policy, place: PolicyPlace) -> None:
     async with under("[security]\nallowed_buffer_paths = []") as it:
         given = {"paneId": place.panes["one"], "path": "/tmp/mx-never.png"}
         answer = await it.app.dispatch.call("screenshot-pane", given)
-    assert "allowed_buffer_paths are: none" in answer.text
+    assert "allowed_buffer_paths allows: none" in answer.text
     assert not Path("/tmp/mx-never.png").exists()

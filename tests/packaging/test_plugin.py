@@ -1,4 +1,4 @@
-"""What ships beside the program: a Claude Code plugin with agent and skills, a bundle, a registry entry."""
+"""What ships with the program: a Claude Code plugin with agent and skills, a bundle, a registry entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 
 from muxpilot.config.scope import Scope
 from muxpilot.dialects import dialect_of
-from muxpilot.tmux.servers import Servers
+from muxpilot.tmux.servers import TmuxServers
 from muxpilot.tools import TOOLS
 from tests.rigs.node_programs import INSTALL_LIMIT_S, claude_code, node_programs
 
@@ -34,7 +34,7 @@ def read(name: str) -> Any:
 
 
 def head_of(path: Path) -> dict[str, str]:
-    """The plain fields of the front matter."""
+    """Return the plain fields of the front matter."""
     found = re.match(r"---\n(.*?)\n---\n", path.read_text(), re.DOTALL)
     assert found is not None
     rows = (line.partition(": ") for line in found[1].splitlines() if not line.startswith(" "))
@@ -68,16 +68,16 @@ def test_a_skill_or_agent_says_what_it_is_for(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.parent.name + "/" + path.name)
 def test_every_tool_that_a_text_names_is_there(path: Path) -> None:
-    dialect = dialect_of(Scope.DEBUG, Servers("/tmp/mx-none/s"))
+    dialect = dialect_of(Scope.DEBUG, TmuxServers("/tmp/mx-none/s"))
     assert dialect is not None
-    known = {tool.name for tool in TOOLS if tool.scopes} | {tool.exposed for tool in dialect.tools}
+    known = {tool.name for tool in TOOLS if tool.scopes} | {tool.exposed_name for tool in dialect.tools}
     named = set(re.findall(r"`([a-z]+(?:[-_][a-z]+)+)`", path.read_text()))
     assert named
     assert named <= known
 
 
 def test_the_agent_carries_the_debug_scope_itself() -> None:
-    """So that only it pays for the tools."""
+    """Check that only the agent loads the tools."""
     text = (ROOT / "agents" / "tmux-debug.md").read_text()
     assert 'args: ["--scope", "debug"]' in text
     assert "debug" not in (ROOT / ".mcp.json").read_text()
@@ -96,8 +96,8 @@ REGISTRY = "github.com/modelcontextprotocol/registry@v1.8.7"
 _ENVIRONMENT = dict(os.environ)  # read at import: fixtures give each test a HOME of its own
 
 
-def published(address: str) -> Any:
-    """A schema from where it was published, or else from the registry's source, which Go can fetch."""
+def fetch_schema(address: str) -> Any:
+    """Fetch a schema from its address, or else from the registry's source with Go."""
     try:
         with urllib.request.urlopen(address, timeout=10) as answer:
             return json.load(answer)
@@ -116,11 +116,11 @@ def published(address: str) -> Any:
 @pytest.mark.timeout(180)  # the network's time, twice
 def test_the_registry_entry_keeps_its_published_schema() -> None:
     entry = read("server.json")
-    jsonschema.validate(entry, published(entry["$schema"]))
+    jsonschema.validate(entry, fetch_schema(entry["$schema"]))
 
 
 def test_the_package_says_which_registry_entry_is_its_own() -> None:
-    """Without that line on PyPI the registry takes no entry for it."""
+    """Check the line that the registry looks for on PyPI."""
     assert f"mcp-name: {read('server.json')['name']}" in (ROOT / "README.md").read_text()
 
 
@@ -144,7 +144,7 @@ def test_the_bundle_is_valid_and_packs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def claude(tmp_path: Path) -> Callable[..., str]:
-    """Claude Code, for a person who has nothing but muxpilot; what it prints, if it was content."""
+    """Return a function that runs Claude Code with an empty home and returns its output."""
     programs = claude_code()
     if isinstance(programs, str):
         pytest.skip(programs)
@@ -178,7 +178,7 @@ def test_the_plugin_is_valid_by_claudes_own_word(claude: Callable[..., str], man
 def test_the_plugin_installs_and_its_server_answers_claude(
     claude: Callable[..., str], tmp_path: Path
 ) -> None:
-    """Its parts are found, and the tools of scope debug are not among what the main conversation has."""
+    """Check that all parts are found, and that the main conversation lacks the tools of scope debug."""
     repository = tmp_path / "repository"
     repository.mkdir()
     shutil.copy(ROOT / ".mcp.json", repository)

@@ -1,4 +1,4 @@
-"""What is protected under every policy: our own pane, people who type, our environment, and readers."""
+"""What every policy protects: muxpilot's own pane, people who type, the environment, and readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pty
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muxpilot.app import build
-from muxpilot.config import settings
-from tests.rigs.mcp_client import clean, serving
-from tests.rigs.policies import TMUX, Place, Policy, Under
+from muxpilot.config import load_settings
+from tests.rigs.mcp_client import clean_environment, serving
+from tests.rigs.policies import TMUX, AppUnderPolicy, Policy, PolicyPlace
 from tests.rigs.waiting import end_server, eventually
 
 # Our own pane, people, environment
@@ -39,21 +39,21 @@ from tests.rigs.waiting import end_server, eventually
     ],
 )
 async def test_the_server_never_ends_or_types_into_its_own_pane(
-    under: Policy, place: Place, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+    under: Policy, place: PolicyPlace, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
 ) -> None:
     own = place.panes["one"]
     monkeypatch.setenv("TMUX", f"{place.socket},1,0")
     monkeypatch.setenv("TMUX_PANE", own)
     given = {key: own if value == "OWN" else value for key, value in arguments.items()}
     async with under("[security]\nenabled = false") as it:
-        await it.denied("own-pane protection", tool, **given)
+        await it.check_denied("own-pane protection", tool, **given)
         await it.call("capture-pane", paneId=own)
         await it.call("send-keys", paneId=place.panes["far"], keys=" ")
     assert own in place.ids("pane_id")
 
 
 async def test_no_other_spelling_of_its_pane_gets_past_that(
-    under: Policy, place: Place, monkeypatch: pytest.MonkeyPatch
+    under: Policy, place: PolicyPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = place.panes["one"]
     monkeypatch.setenv("TMUX", f"{place.socket},1,0")
@@ -65,12 +65,17 @@ async def test_no_other_spelling_of_its_pane_gets_past_that(
 
 
 @asynccontextmanager
-async def _person(place: Place, session: str) -> AsyncIterator[int]:
-    """Somebody at a terminal who looks at a session; the terminal's end to type into."""
+async def attach_person(place: PolicyPlace, session: str) -> AsyncIterator[int]:
+    """Attach a person's terminal to a session. Yield the descriptor to type into."""
     hands, screen = pty.openpty()
     argv = [TMUX, "-S", place.socket, "attach-session", "-t", session]
     process = await asyncio.create_subprocess_exec(
-        *argv, stdin=screen, stdout=screen, stderr=screen, env=clean(place.folder), start_new_session=True
+        *argv,
+        stdin=screen,
+        stdout=screen,
+        stderr=screen,
+        env=clean_environment(place.folder),
+        start_new_session=True,
     )
     os.close(screen)
     loop = asyncio.get_running_loop()
@@ -85,22 +90,23 @@ async def _person(place: Place, session: str) -> AsyncIterator[int]:
     finally:
         loop.remove_reader(hands)
         place.raw("detach-client", "-a")
-        process.kill()
+        with suppress(ProcessLookupError):  # the client may have left as soon as it was detached
+            process.kill()
         await process.wait()
         os.close(hands)
 
 
-async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Place) -> None:
+async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: PolicyPlace) -> None:
     pane = place.panes["far"]
     async with under("[security]\nperson_pause_seconds = 5") as it:
         await it.call("send-keys", paneId=pane, keys=" ")
-        await _waits_for_a_person(it, place, pane)
-    async with under("[security]\nperson_pause_seconds = 0") as it, _person(place, "other"):
+        await check_waiting_for_a_person(it, place, pane)
+    async with under("[security]\nperson_pause_seconds = 0") as it, attach_person(place, "other"):
         await it.call("send-keys", paneId=pane, keys=" ")
 
 
-async def _waits_for_a_person(it: Under, place: Place, pane: str) -> None:
-    async with _person(place, "other") as hands:
+async def check_waiting_for_a_person(it: AppUnderPolicy, place: PolicyPlace, pane: str) -> None:
+    async with attach_person(place, "other") as hands:
         await it.call("send-keys", paneId=pane, keys=" ")  # who only looks on is in nobody's way
 
         async def typed() -> bool:
@@ -117,7 +123,9 @@ async def _waits_for_a_person(it: Under, place: Place, pane: str) -> None:
         await asyncio.gather(*sending)
 
 
-async def test_what_takes_long_to_judge_is_not_overtaken(under: Policy, place: Place, tmp_path: Path) -> None:
+async def test_what_takes_long_to_judge_is_not_overtaken(
+    under: Policy, place: PolicyPlace, tmp_path: Path
+) -> None:
     file = tmp_path / "typed"
     pane = place.raw("new-session", "-dP", "-F", "#{pane_id}", "-s", "typed", f"cat >{file}")
     texts = [f"{number}-{'x' * 300 * (1 - number % 2)}\n" for number in range(8)]
@@ -141,18 +149,18 @@ async def test_secrets_of_our_environment_reach_no_pane(
     secrets = {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "NIX_CONFIG"}
     for name in ("MY_OWN", "LC_TIME", "NIX_PATH", *secrets):
         monkeypatch.setenv(name, "C")
-    app = build(settings({}, scope="all", socket=str(folder / "s"), config=str(path)))
+    app = build(load_settings({}, scope="all", socket=str(folder / "s"), config=str(path)))
     try:
-        await Under(app).call(
+        await AppUnderPolicy(app).call(
             "create-session",
             name="x",
             command=f"env > {folder}/env.new; mv {folder}/env.new {folder}/env; cat",
         )
 
-        async def look() -> bool:
+        async def is_seen() -> bool:
             return (folder / "env").exists()
 
-        await eventually(look)
+        await eventually(is_seen)
         names = {line.partition("=")[0] for line in (folder / "env").read_text().splitlines()}
         assert {"PATH", "HOME", "LC_TIME", "MY_OWN", "NIX_PATH"} <= names
         assert not names & secrets
@@ -181,7 +189,7 @@ async def test_a_client_sees_the_policy(monkeypatch: pytest.MonkeyPatch) -> None
         assert f"tmux://pane/{hidden.pane}" not in uris
 
 
-async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place: Place) -> None:
+async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place: PolicyPlace) -> None:
     hidden = (
         r"A\342\200\213B\342\200\256C\363\240\201\201D \033[31mred\033[0m "
         r"\360\237\221\251\342\200\215\360\237\222\273"
@@ -196,7 +204,7 @@ async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place:
             return text if "end" in text else ""
 
         async def read() -> str:
-            """What we pipe comes a little later than the screen."""
+            """Read the pane: the stream is a little later than the screen."""
             text = str((await it.call("read-pane", paneId=pane))["text"])
             return text if "end" in text else ""
 
@@ -215,7 +223,7 @@ async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place:
 
 
 async def test_what_programs_call_themselves_is_told_without_what_nobody_sees(
-    under: Policy, place: Place
+    under: Policy, place: PolicyPlace
 ) -> None:
     odd = place.folder / "ev\u200bil\U000e0041"
     odd.mkdir()
@@ -244,7 +252,7 @@ async def test_what_programs_call_themselves_is_told_without_what_nobody_sees(
 
 
 async def test_a_commands_result_is_told_only_for_the_server_that_it_ran_on(
-    under: Policy, place: Place
+    under: Policy, place: PolicyPlace
 ) -> None:
     async with under('[servers.here]\nsocket = "SOCKET"\n') as it:
         made = await it.call("create-session", name="runs")

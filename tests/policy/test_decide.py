@@ -1,4 +1,4 @@
-"""The decision by itself: groups, gates, the order of rules, and what raw input comes to."""
+"""The decision alone: groups, allow keys, the order of rules, and input lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from muxpilot.config import CommandFilter, Security, ServerEntry, Settings, ToolFilter
+from muxpilot.config import CommandFilter, SecuritySettings, ServerEntry, Settings, ToolFilter
 from muxpilot.errors import BadInput
 from muxpilot.policy import groups
-from muxpilot.policy.decide import Facts, Text, decide
-from muxpilot.policy.input_line import Line, Typed, before_command, entered
-from muxpilot.policy.model import Policy, load
-from muxpilot.toolkit.argument_flags import Key, Mark
+from muxpilot.policy.decide import CallFacts, ShellText, decide
+from muxpilot.policy.input_line import InputLine, InputLines, append_command, apply_strokes
+from muxpilot.policy.model import Policy, load_policy
+from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.spec import Effect
 from muxpilot.tools import TOOLS
 
@@ -57,24 +57,24 @@ GATES = {
 
 
 def policy(**keys: Any) -> Policy:
-    return load(Settings(security=Security(**keys)), TOOLS)
+    return load_policy(Settings(security=SecuritySettings(**keys)), TOOLS)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_group_holds_the_tools_that_its_name_says(group: str) -> None:
-    assert set(GROUPS[group].split()) <= groups.members(group, OFFERED)
+    assert set(GROUPS[group].split()) <= groups.group_members(group, OFFERED)
 
 
 def test_every_tool_is_in_a_known_group_and_every_group_has_a_row_here() -> None:
     for tool in TOOLS:
-        assert groups.own_groups(tool) <= set(groups.GATES), tool.name
+        assert {*tool.groups} <= set(groups.ALLOW_KEYS), tool.name
     ours = {"@display", "@track", "@watch"}
     assert set(groups.group_names()) == set(GROUPS) | ours
 
 
 @pytest.mark.parametrize("group", ["@read", "@list"])
 def test_groups_for_reading_hold_nothing_that_changes_anything(group: str) -> None:
-    members = groups.members(group, OFFERED)
+    members = groups.group_members(group, OFFERED)
     assert members
     assert all(tool.effect is Effect.READ for tool in OFFERED if tool.name in members)
 
@@ -88,7 +88,7 @@ def test_a_key_closes_its_tools_and_no_others(key: str) -> None:
 
 
 def test_there_is_a_row_for_every_key_that_closes_tools() -> None:
-    keys = {row.name for row in fields(Security) if row.name.startswith("allow_")}
+    keys = {row.name for row in fields(SecuritySettings) if row.name.startswith("allow_")}
     assert keys == {*GATES, "allow_raw_mode", "allow_foreign"}
 
 
@@ -130,7 +130,7 @@ def test_a_tool_or_group_that_is_none_is_told_at_the_start(item: str) -> None:
 
 
 def test_a_pattern_that_is_none_is_told_at_the_start() -> None:
-    with pytest.raises(BadInput, match=r"security\.command_filter\.patterns: '\(' is no pattern"):
+    with pytest.raises(BadInput, match=r"security\.command_filter\.patterns: '\(' is not a pattern"):
         policy(command_filter=CommandFilter("denylist", ("(",)))
 
 
@@ -138,12 +138,12 @@ ALL_DENY = replace(
     policy(allow_kill=False, allowed_sockets=(), allowed_sessions=(), allowed_panes=()),
     commands=policy(command_filter=CommandFilter("allowlist", ("^$",))).commands,
 )
-FACTS = Facts(
+FACTS = CallFacts(
     "kill-pane",
     "/tmp/s",
     sessions=(frozenset({"$1", "dev"}),),
     panes=(frozenset({"%1"}),),
-    texts=(Text("ls"),),
+    texts=(ShellText("ls"),),
 )
 
 
@@ -192,7 +192,7 @@ def test_own_pane_is_protected_even_where_security_is_off() -> None:
         ({"allowed_sessions": ("dev",)}, {}, None),
         ({"allowed_panes": ("dev:0.0",)}, {"panes": (frozenset({"%1", "dev:0.0"}),)}, None),
         ({"allowed_sockets": ("/tmp/../tmp/s",)}, {}, None),
-        ({"allowed_sockets": ("/tmp/t",)}, {"tool": "socket-for-path"}, None),
+        ({"allowed_sockets": ("/tmp/t",)}, {"tool": "socket-for-path", "reaches_server": False}, None),
         ({"allowed_sockets": ("/tmp/t",)}, {"tool": "server-info"}, "security.allowed_sockets"),
         ({"allow_list": False}, {"tool": "session-tree"}, "security.allow_list"),
         ({"allow_capture": False}, {"tool": "pane-info"}, "security.allow_capture"),
@@ -205,14 +205,14 @@ def test_a_denial_names_its_key(keys: dict[str, Any], facts: dict[str, Any], key
 
 def test_a_server_may_be_allowed_by_its_name() -> None:
     settings = Settings(
-        security=Security(allowed_sockets=("build",)), servers={"build": ServerEntry(socket="/tmp/s")}
+        security=SecuritySettings(allowed_sockets=("build",)), servers={"build": ServerEntry(socket="/tmp/s")}
     )
-    assert load(settings, TOOLS).allows_socket("/tmp/s")
-    assert not load(settings, TOOLS).allows_socket("/tmp/t")
+    assert load_policy(settings, TOOLS).allows_socket("/tmp/s")
+    assert not load_policy(settings, TOOLS).allows_socket("/tmp/t")
 
 
 def keys(words: str) -> list[str]:
-    return [Key(word) for word in words.split()]
+    return [PressedKey(word) for word in words.split()]
 
 
 @pytest.mark.parametrize(
@@ -220,15 +220,15 @@ def keys(words: str) -> list[str]:
     [
         (["ls"], []),
         (["ls\n"], ["ls"]),
-        (["ls", Key("Enter")], ["ls"]),
+        (["ls", PressedKey("Enter")], ["ls"]),
         (["ls\rpwd\r\n"], ["ls", "pwd"]),
         (keys("r m Space x Enter"), ["rm x"]),
         (keys("r m C-m"), ["rm"]),
         (keys("r m C-j"), ["rm"]),
         (keys("r m KPEnter"), ["rm"]),
-        (["rmm", Key("BSpace"), " x\n"], ["rm x"]),
-        (["nothing", Key("C-u"), "rm x\n"], ["rm x"]),
-        (["nothing", Key("C-c"), "rm x\n"], ["rm x"]),
+        (["rmm", PressedKey("BSpace"), " x\n"], ["rm x"]),
+        (["nothing", PressedKey("C-u"), "rm x\n"], ["rm x"]),
+        (["nothing", PressedKey("C-c"), "rm x\n"], ["rm x"]),
         (["rm \\\nx\n"], ["rm \\", "x", "rm \\\nx"]),
         (
             ["if true\nthen rm x\nfi\n"],
@@ -238,25 +238,25 @@ def keys(words: str) -> list[str]:
     ],
 )
 def test_a_line_is_what_the_keys_leave_there(strokes: list[str], wanted: list[str]) -> None:
-    texts, _ = entered(Line(), strokes)
+    texts, _ = apply_strokes(InputLine(), strokes)
     assert [text.text for text in texts] == wanted
     assert all(text.problem is None for text in texts)
 
 
 @pytest.mark.parametrize("key", ["Up", "Tab", "C-r", "Left", "C-p", "Escape", "M-x", "C-y", "F1", "Home"])
 def test_a_line_with_a_key_that_recalls_or_moves_is_not_known(key: str) -> None:
-    texts, line = entered(Line(), ["ls", Key(key), Key("Enter")])
+    texts, line = apply_strokes(InputLine(), ["ls", PressedKey(key), PressedKey("Enter")])
     assert texts[-1].problem is not None
     assert "cannot be judged" in texts[-1].problem
-    assert line == Line()
+    assert line == InputLine()
 
 
 @pytest.mark.parametrize("key", ["C-c", "C-u", "BSpace", "C-h", "\x03", "\x15", "\x7f", "\x08"])
 def test_a_key_that_takes_nothing_back_leaves_a_line_that_is_not_known(key: str) -> None:
-    line = entered(Line("rm x"), [Key(key)], frozenset())[1]
+    line = apply_strokes(InputLine("rm x"), [PressedKey(key)], frozenset())[1]
     assert not line.is_known
-    assert entered(Line(), [Key(key)], frozenset())[1] == Line()
-    assert entered(Line("rm x"), [Key(key)])[1].is_known
+    assert apply_strokes(InputLine(), [PressedKey(key)], frozenset())[1] == InputLine()
+    assert apply_strokes(InputLine("rm x"), [PressedKey(key)])[1].is_known
 
 
 @pytest.mark.parametrize(
@@ -276,85 +276,86 @@ def test_a_key_that_takes_nothing_back_leaves_a_line_that_is_not_known(key: str)
 def test_a_variable_is_judged_by_what_a_shell_would_run_of_it(pair: str, *, is_refused: bool) -> None:
     rule = policy(command_filter=CommandFilter("denylist", (r"^rm\b",))).commands
     assert rule is not None
-    assert (rule.refusal_of_variable(pair) is not None) is is_refused
+    assert (rule.find_variable_denial(pair) is not None) is is_refused
 
 
 def test_an_allowlist_judges_variables_that_change_what_runs() -> None:
     rule = policy(command_filter=CommandFilter("allowlist", ("^ls$",))).commands
     assert rule is not None
-    assert rule.refusal_of_variable("A=rm x") is None
-    assert rule.refusal_of_variable("PATH=/tmp") is not None
+    assert rule.find_variable_denial("A=rm x") is None
+    assert rule.find_variable_denial("PATH=/tmp") is not None
 
 
 @pytest.mark.parametrize("key", ["Escape", "M-a", "M-Enter", "C-Enter", "C-x", "F5", "C-v"])
 def test_a_key_that_may_enter_the_line_is_judged_as_if_it_did(key: str) -> None:
-    texts, line = entered(Line("rm x"), [Key(key)])
+    texts, line = apply_strokes(InputLine("rm x"), [PressedKey(key)])
     assert [text.text for text in texts] == ["rm x"]
     assert not line.is_known
-    [text] = entered(line, [Key(key)])[0]
+    [text] = apply_strokes(line, [PressedKey(key)])[0]
     assert text.problem is not None
 
 
 def test_sequences_that_stand_for_enter_are_judged() -> None:
     for sequence in ("\x1b[13u", "\x1b[13;1u", "\x1bOM", "\x1b\r"):
-        texts, _ = entered(Line(), ["rm x", sequence])
+        texts, _ = apply_strokes(InputLine(), ["rm x", sequence])
         assert texts[0].text == "rm x"
 
 
 def test_what_was_typed_before_counts_for_the_next_call() -> None:
-    typed = Typed()
-    _, line = entered(typed.line("/s", "%1"), ["r"])
-    typed.keep("/s", "%1", line)
-    _, line = entered(typed.line("/s", "%1"), keys("m Space"))
-    typed.keep("/s", "%1", line)
-    texts, _ = entered(typed.line("/s", "%1"), ["x", Key("Enter")])
+    typed = InputLines()
+    _, line = apply_strokes(typed.get("/s", "%1"), ["r"])
+    typed.set("/s", "%1", line)
+    _, line = apply_strokes(typed.get("/s", "%1"), keys("m Space"))
+    typed.set("/s", "%1", line)
+    texts, _ = apply_strokes(typed.get("/s", "%1"), ["x", PressedKey("Enter")])
     assert [text.text for text in texts] == ["rm x"]
-    assert typed.line("/s", "%2") == Line()
-    text, after = before_command(line, "true", enters=True, is_raw=False)
-    assert (text.text, after) == ("rm true", Line())
+    assert typed.get("/s", "%2") == InputLine()
+    text, after = append_command(line, "true", enters=True, is_raw=False)
+    assert (text.text, after) == ("rm true", InputLine())
 
 
 @pytest.mark.parametrize(
-    "strokes", [["x" * 20_001 + "\n"], ["a\n" * 300], ["ls", *[Key("Left")] * 30_000], ["it's\n" * 300]]
+    "strokes",
+    [["x" * 20_001 + "\n"], ["a\n" * 300], ["ls", *[PressedKey("Left")] * 30_000], ["it's\n" * 300]],
 )
 def test_more_than_can_be_judged_at_once_is_not_known(strokes: list[str]) -> None:
-    texts, _ = entered(Line(), strokes)
+    texts, _ = apply_strokes(InputLine(), strokes)
     assert any(text.problem is not None for text in texts)
 
 
 def test_text_that_is_never_shell_does_not_pile_up() -> None:
-    line = Line()
+    line = InputLine()
     for _ in range(100):
-        texts, line = entered(line, ["it's a line of prose\n"])
+        texts, line = apply_strokes(line, ["it's a line of prose\n"])
         assert all(text.problem is None for text in texts)
-    assert len(line.earlier) <= 1000
+    assert len(line.unfinished) <= 1000
 
 
 def test_the_end_of_input_leaves_an_empty_line_empty() -> None:
-    assert entered(Line(), keys("C-d"))[1] == Line()
-    assert not entered(Line("ls"), keys("C-d"))[1].is_known
+    assert apply_strokes(InputLine(), keys("C-d"))[1] == InputLine()
+    assert not apply_strokes(InputLine("ls"), keys("C-d"))[1].is_known
 
 
 @pytest.mark.parametrize("group", groups.group_names())
 def test_every_group_is_in_the_docs(group: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
     [row] = [line for line in text.splitlines() if line.startswith(f"| `{group}` |")]
-    keys = {groups.GATES.get(group.removeprefix("@"))} - {None}
+    keys = {groups.ALLOW_KEYS.get(group.removeprefix("@"))} - {None}
     assert all(f"`{key}`" in row for key in keys)
 
 
 def test_lines_of_many_panes_do_not_pile_up() -> None:
-    typed = Typed()
+    typed = InputLines()
     for number in range(3000):
-        typed.keep("/s", f"%{number}", Line("x"))
-    assert typed.line("/s", "%0") == Line()
-    assert typed.line("/s", "%2999") == Line("x")
+        typed.set("/s", f"%{number}", InputLine("x"))
+    assert typed.get("/s", "%0") == InputLine()
+    assert typed.get("/s", "%2999") == InputLine("x")
 
 
 @pytest.mark.parametrize("tool", OFFERED, ids=lambda tool: tool.name)
 def test_everything_that_ends_at_a_shell_is_declared(tool: Any) -> None:
-    marked = {row.name for row in tool.arguments if row.marks & {Mark.SHELL, Mark.LINES}}
+    marked = {row.name for row in tool.arguments if row.flags & {ArgumentFlag.SHELL, ArgumentFlag.LINES}}
     ends_at_shell = {row.name for row in tool.arguments} & {"command", "input"}
     assert marked == ends_at_shell
     presses_keys = tool.group in ("interactive", "special-keys") or tool.name == "cancel-command"
-    assert (tool.types is not None) is presses_keys
+    assert (tool.typed_input is not None) is presses_keys

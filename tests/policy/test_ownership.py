@@ -1,4 +1,4 @@
-"""What muxpilot made and what others made: the key that leaves those alone, and the audit's word on it."""
+"""What muxpilot created and what others created: `allow_foreign`, and what the audit log says about it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from muxpilot.app import build
-from muxpilot.config import settings
-from tests.rigs.policies import Place, Policy, standing
+from muxpilot.config import load_settings
+from tests.rigs.policies import Policy, PolicyPlace, place_with_sessions
 from tests.rigs.waiting import eventually
 
 KEY = "security.allow_foreign"
@@ -19,8 +19,8 @@ TOML = "[security]\nallow_foreign = false\n"
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    with standing() as place:
+def place() -> Iterator[PolicyPlace]:
+    with place_with_sessions() as place:
         yield place
 
 
@@ -42,33 +42,33 @@ TOUCHING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def panes(place: Place) -> str:
+def panes(place: PolicyPlace) -> str:
     return place.raw("list-panes", "-a", "-F", "#{session_name} #{pane_id} #{pane_pid} #{pane_height}")
 
 
 async def test_what_a_person_made_is_read_but_neither_typed_into_changed_nor_ended(
-    under: Policy, place: Place
+    under: Policy, place: PolicyPlace
 ) -> None:
     before = panes(place)
     pane = place.panes["one"]
     async with under(TOML) as it:
         for tool, arguments in TOUCHING:
             given = {name: pane if value == "PANE" else value for name, value in arguments.items()}
-            await it.denied(KEY, tool, **given)
+            await it.check_denied(KEY, tool, **given)
         results = await it.call("run-on", command="true", panes=[{"paneId": pane}])
         assert KEY in results["results"][0]["reason"]
         assert await it.call("capture-pane", paneId=pane) is not None
         await it.call("display-message", message="hello", paneId=pane)
 
     async def is_as_before() -> bool:
-        """Our own session takes a moment to go."""
+        """Wait: our own session takes a moment to end."""
         return panes(place) == before
 
     await eventually(is_as_before)
 
 
 async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it(
-    under: Policy, place: Place
+    under: Policy, place: PolicyPlace
 ) -> None:
     async with under("") as earlier:
         made = await earlier.call("create-session", name="ours", command="cat")
@@ -81,15 +81,15 @@ async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it
             ("kill-window", {"windowId": made["windowId"]}),
             ("kill-session", {"sessionId": "ours"}),
         ):
-            assert theirs in await it.denied(KEY, tool, **target)
+            assert theirs in await it.check_denied(KEY, tool, **target)
         place.raw("set-option", "-w", "-t", made["windowId"], "synchronize-panes", "on")
-        assert theirs in await it.denied(KEY, "send-keys", paneId=made["paneId"], keys="x")
+        assert theirs in await it.check_denied(KEY, "send-keys", paneId=made["paneId"], keys="x")
         place.raw("kill-pane", "-t", theirs)
         assert (await it.call("kill-session", sessionId="ours"))["killed"] == made["sessionId"]
 
 
-async def test_the_audit_says_of_what_was_ended_who_had_made_it(place: Place, tmp_path: Path) -> None:
-    app = build(settings({}, scope="all", socket=place.socket, audit=str(tmp_path / "log")))
+async def test_the_audit_says_of_what_was_ended_who_had_made_it(place: PolicyPlace, tmp_path: Path) -> None:
+    app = build(load_settings({}, scope="all", socket=place.socket, audit=str(tmp_path / "log")))
     made = (await app.dispatch.call("create-session", {"name": "ours", "command": "cat"})).structured
     assert made is not None
     for name, arguments in (

@@ -1,4 +1,4 @@
-"""Keys of [security] each with the call that it refuses, and one beside it that it leaves."""
+"""Each key of [security], with a call that it refuses and one that it allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from muxpilot.resources import ResourceFailed
-from tests.rigs.policies import Place, Policy
+from tests.rigs.policies import Policy, PolicyPlace
 
 REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("allow_execute_command", "execute-command", {"paneId": "PANE", "command": "true"}),
@@ -48,13 +48,13 @@ LISTED = {
 
 @pytest.mark.parametrize(("key", "tool", "arguments"), REFUSED)
 async def test_a_key_refuses_its_calls_and_they_do_nothing(
-    under: Policy, place: Place, key: str, tool: str, arguments: dict[str, Any]
+    under: Policy, place: PolicyPlace, key: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     given = {name: place.panes["one"] if value == "PANE" else value for name, value in arguments.items()}
     fields = "#{session_name} #{window_name} #{window_layout} #{pane_id} #{pane_pid} #{pane_title}"
     before = place.rows("list-panes", fields)
     async with under(f"[security]\n{key} = false") as it:
-        await it.denied(f"security.{key}", tool, **given)
+        await it.check_denied(f"security.{key}", tool, **given)
         assert (tool in it.app.dispatch.offered) is ((key, tool) in LISTED)
     assert place.rows("list-panes", fields) == before
     assert place.raw("list-buffers") == ""
@@ -63,12 +63,12 @@ async def test_a_key_refuses_its_calls_and_they_do_nothing(
 async def test_the_default_server_is_allowed_by_its_name(under: Policy) -> None:
     async with under('[security]\nallowed_sockets = ["default"]') as it:
         assert (await it.call("list-sessions"))["sessions"]
-        await it.denied("security.allowed_sockets", "list-sessions", socket="/tmp/mx-other")
+        await it.check_denied("security.allowed_sockets", "list-sessions", socket="/tmp/mx-other")
     async with under('[servers.here]\nsocket = "SOCKET"\n[security]\nallowed_sockets = ["here"]') as it:
         assert (await it.call("list-sessions"))["sessions"]
 
 
-async def test_a_session_that_is_not_allowed_shows_nowhere(under: Policy, place: Place) -> None:
+async def test_a_session_that_is_not_allowed_shows_nowhere(under: Policy, place: PolicyPlace) -> None:
     async with under('[security]\nallowed_sessions = ["dev"]') as it:
         for name in ("list-sessions", "list-windows", "list-panes", "list-clients"):
             assert "other" not in str(await it.call(name))
@@ -91,15 +91,15 @@ async def test_a_log_may_be_as_small_as_one_likes(under: Policy, tmp_path: Path)
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
 async def test_what_zsh_runs_behind_a_comment_sign_is_judged_where_it_is_typed(
-    under: Policy, place: Place
+    under: Policy, place: PolicyPlace
 ) -> None:
     filter_ = '[security.command_filter]\nmode = "denylist"\npatterns = ["^touch\\\\b"]\n'
     text = f"echo a # ; touch {place.canary}"
     async with under(filter_) as it:
         made = await it.call("create-session", name="zsh", command="exec zsh -f")
         pane = made["paneId"]
-        await it.denied("security.command_filter", "send-keys", paneId=pane, keys=text, enter=True)
-        await it.denied("security.command_filter", "execute-command", paneId=pane, command=text, rawMode=True)
+        await it.check_denied("security.command_filter", "send-keys", paneId=pane, keys=text, enter=True)
+        await it.check_denied("security.command_filter", "execute-command", paneId=pane, command=text, rawMode=True)
         done = await it.call("execute-command", paneId=pane, command=text)
         assert (done["status"], done["output"]) == ("completed", "a\n")
         await it.call("kill-session", sessionId="zsh")

@@ -1,4 +1,4 @@
-"""Programs in front of a pane, and what each of them waits for: the truth that the detector must tell."""
+"""Foreground programs and what each of them waits for: what the state detector must find."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`hidden` is what is left where system calls are hidden; `typed` goes to the shell that was started."""
+    """A program; `hidden` is the verdict where system calls are hidden; `typed` is typed to the shell."""
 
     name: str
     command: str
@@ -27,7 +27,7 @@ class Case:
 
     @property
     def program(self) -> str:
-        """What must be installed for it."""
+        """The program that must be installed for it."""
         found = re.search(r"exec (\S+)", self.command)
         return found[1] if found else self.command.split()[0]
 
@@ -57,8 +57,8 @@ def prompt(name: str, command: str, front: str, *, hidden: Verdict | None = None
     return Case(name, f"exec {command}", "shell", front, hidden=hidden, is_shell=True)
 
 
-def typed(name: str, command: str, text: str, verdict: Verdict, *, hidden: Verdict | None = None) -> Case:
-    """Something that a shell does itself, so that the shell is in front."""
+def builtin(name: str, command: str, text: str, verdict: Verdict, *, hidden: Verdict | None = None) -> Case:
+    """Return a case in which a builtin of the shell runs, so that the shell is in the foreground."""
     shell = command.split()[0]
     return Case(name, f"exec {command}", verdict, shell, hidden=hidden, typed=text, is_shell=True)
 
@@ -68,7 +68,7 @@ BASH = "bash --norc --noprofile"
 SHELLS = [
     prompt("bash", BASH, "bash"),
     Case("login bash", "exec bash -c 'exec -a -bash bash --noprofile'", "shell", "bash", is_shell=True),
-    # That it is at its prompt is told by how much it reads; that is hidden with the system call.
+    # The size of its read shows that it is at its prompt. That is hidden with the system call.
     prompt("bash without its editor", f"{BASH} --noediting", "bash", hidden="line"),
     prompt("zsh", "zsh -f", "zsh"),
     prompt("fish", "fish --no-config", "fish"),
@@ -77,24 +77,24 @@ SHELLS = [
     prompt("ksh93", "ksh93", "ksh93"),
     prompt("busybox sh", "busybox sh", "busybox"),
     prompt("sh", "sh -l", "sh"),
-    typed("bash in bash", BASH, "bash --norc", "shell"),
-    typed("bash with a stopped job", BASH, "cat & true", "shell"),
-    typed("bash with work behind", BASH, "sleep 600 & true", "shell"),
+    builtin("bash in bash", BASH, "bash --norc", "shell"),
+    builtin("bash with a stopped job", BASH, "cat & true", "shell"),
+    builtin("bash with work behind", BASH, "sleep 600 & true", "shell"),
     Case("a shell in a session of its own", "exec sh -c 'setsid -w dash; :'", "shell", "dash", is_shell=True),
     Case("a shell that script relays", "exec script -q -c dash /dev/null", "shell", "dash", is_shell=True),
 ]
 
 READS = [
-    typed("bash read", BASH, "read x", "line"),
-    typed("bash read -s", BASH, "read -s x", "password"),
-    typed("bash read -n1", BASH, "read -n1 x", "key"),
-    typed("bash read -sn1", BASH, "read -s -n1 x", "key"),
-    typed("bash read -t", BASH, "read -t 600 x", "line", hidden="unknown"),
-    typed("zsh read", "zsh -f", "read x", "line"),
-    typed("zsh read -s", "zsh -f", "read -s x", "password"),
-    typed("zsh read -k1", "zsh -f", "read -k1 x", "key"),
-    typed("mksh read", "mksh", "read x", "line"),
-    typed("dash read", "dash", "read x", "line", hidden="shell"),
+    builtin("bash read", BASH, "read x", "line"),
+    builtin("bash read -s", BASH, "read -s x", "password"),
+    builtin("bash read -n1", BASH, "read -n1 x", "key"),
+    builtin("bash read -sn1", BASH, "read -s -n1 x", "key"),
+    builtin("bash read -t", BASH, "read -t 600 x", "line", hidden="unknown"),
+    builtin("zsh read", "zsh -f", "read x", "line"),
+    builtin("zsh read -s", "zsh -f", "read -s x", "password"),
+    builtin("zsh read -k1", "zsh -f", "read -k1 x", "key"),
+    builtin("mksh read", "mksh", "read x", "line"),
+    builtin("dash read", "dash", "read x", "line", hidden="shell"),
     Case("dash subshell", "exec dash", "line", "dash", typed="(read x)"),
     Case("a script's read -p", "exec bash -c 'read -p \"go on? \" x'", "line", "bash"),
     Case(
@@ -148,7 +148,7 @@ PROGRAMS = [
     Case("tmux in tmux", "exec tmux -S {folder}/inner -f /dev/null new-session cat", "unknown", "tmux"),
 ]
 
-# Each prints `ready` when it has come to where it stays.
+# Each prints `ready` when it has reached its final state.
 WORK = [
     Case("sleep", "echo ready; exec sleep 600", "no", "sleep"),
     Case("sleep in bash", f"exec {BASH}", "no", "sleep", typed="echo rea''dy; sleep 600"),
@@ -158,7 +158,7 @@ WORK = [
     Case("sleep | cat", "echo ready; sleep 600 | cat", "no", "sh"),
     Case("read of a FIFO", "mkfifo {folder}/fifo; echo ready; exec cat {folder}/fifo", "no", "cat"),
     Case("wait", "exec bash -c 'sleep 600 & echo ready; wait'", "no", "bash"),
-    typed("wait in bash", BASH, "sleep 600 & echo rea''dy; wait", "no"),
+    builtin("wait in bash", BASH, "sleep 600 & echo rea''dy; wait", "no"),
     Case("a stopped reader", "exec sh -c 'cat </dev/tty & kill -STOP $!; echo ready; wait'", "no", "sh"),
     node("node timer", "console.log('ready'); setTimeout(() => {}, 600000)", "no"),
     node(
@@ -194,11 +194,11 @@ PYTHON_WORK = [
 SSHD = "/usr/sbin/sshd"
 SSH = (
     f"exec ssh -F /dev/null -o 'ProxyCommand={SSHD} -i -f /dev/null -h {{folder}}/key -o UsePAM=no "
-    "-o LoginGraceTime=0' "  # else it hangs up after two minutes, and the tests before may take as long
+    "-o LoginGraceTime=0' "  # else it hangs up after two minutes, and earlier tests may take as long
     "-o PubkeyAuthentication=no -o UserKnownHostsFile=/dev/null"
 )
 
-# Programs of somebody else, as an ordinary user sees them; {folder}/root holds copies that run as root.
+# Programs of another user, as an ordinary user sees them; {folder}/root holds copies that run as root.
 FOREIGN = [
     Case("su", "exec su", "password", "su"),
     Case("ssh asks for a password", f"{SSH} -o StrictHostKeyChecking=no nobody@host", "password", "ssh"),
@@ -209,7 +209,7 @@ FOREIGN = [
     Case("root's bash", "exec {folder}/root/bash --norc -p", "shell", "bash", is_shell=True),
 ]
 
-# Only root becomes somebody else without a password.
+# Only root becomes another user without a password.
 AS_ROOT = [
     Case("su -c", "exec su -s /bin/sh -c 'exec cat' nobody", "line", "cat"),
     Case("su -c to sleep", "exec su -s /bin/sh -c 'echo ready; exec sleep 600' nobody", "no", "su"),

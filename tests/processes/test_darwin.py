@@ -1,4 +1,4 @@
-"""What is made of the words of macOS's ps; the real one has not been asked."""
+"""The state of a pane on macOS, from invented lines of its `ps`: no test runs on a Mac."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import subprocess
 import pytest
 
 from muxpilot.processes import darwin
-from muxpilot.processes.tty import Mode
+from muxpilot.processes.terminal_mode import TerminalMode
 
 ROWS = """
   100   100   200 Ss   -      -zsh
   200   200   200 S+   {wchan}  {words}
   201   200   200 S+   piperd grep x
 """
-PLAIN = Mode(is_canonical=True, has_echo=True, maps_return=True)
-RAW = Mode(is_canonical=False, has_echo=False, maps_return=False)
+PLAIN = TerminalMode(is_canonical=True, has_echo=True, maps_return=True)
+RAW = TerminalMode(is_canonical=False, has_echo=False, maps_return=False)
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,15 @@ RAW = Mode(is_canonical=False, has_echo=False, maps_return=False)
     ],
 )
 def test_the_group_in_front_is_judged(
-    monkeypatch: pytest.MonkeyPatch, wchan: str, words: str, mode: Mode, wanted: tuple[object, ...]
+    monkeypatch: pytest.MonkeyPatch, wchan: str, words: str, mode: TerminalMode, wanted: tuple[object, ...]
 ) -> None:
     done = subprocess.CompletedProcess([], 0, ROWS.format(wchan=wchan, words=words), "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
-    monkeypatch.setattr(darwin, "mode_of", lambda _: mode)
-    state = darwin.look(100, "/dev/ttys001")
+    monkeypatch.setattr(darwin, "read_terminal_mode", lambda _: mode)
+    state = darwin.read_darwin_state(100, "/dev/ttys001")
     assert (state.waiting_for, state.is_known, state.foreground_cmd, state.is_shell) == wanted
     assert state.foreground_pid == 200
-    assert not darwin.look(999, "/dev/ttys001").is_known
+    assert not darwin.read_darwin_state(999, "/dev/ttys001").is_known
 
 
 def test_a_ps_that_fails_is_not_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,4 +46,4 @@ def test_a_ps_that_fails_is_not_nobody_waiting(monkeypatch: pytest.MonkeyPatch) 
         raise subprocess.TimeoutExpired("ps", 2)
 
     monkeypatch.setattr(subprocess, "run", fails)
-    assert not darwin.look(100, "/dev/ttys001").is_known
+    assert not darwin.read_darwin_state(100, "/dev/ttys001").is_known

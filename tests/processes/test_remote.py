@@ -1,10 +1,10 @@
-"""What `ps` and `stty` of another host say, as a state."""
+"""The state of a pane on another host, from what `ps` and `stty` print there."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.processes.remote import judged, look
+from muxpilot.processes.remote import parse_remote_state, read_remote_state
 
 RAW = ["stty", "speed 38400 baud; rows 50;", "-icanon iexten -echo echoe; icrnl"]
 EDITED = ["stty", "-icanon iexten -echo echoe; -icrnl"]
@@ -30,7 +30,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_far_state_is_judged(case: str) -> None:
     lines, waiting_for, is_known = CASES[case]
-    state = judged(lines, 10, "bash")
+    state = parse_remote_state(lines, 10, "bash")
     assert (state.waiting_for, state.is_known) == (waiting_for, is_known), state.evidence
 
 
@@ -38,4 +38,4 @@ async def test_a_terminal_that_is_no_path_is_not_asked_about() -> None:
     async def run(script: str) -> list[str]:
         raise AssertionError(script)
 
-    assert not (await look(run, 1, "/dev/x; id", "bash")).is_known
+    assert not (await read_remote_state(run, 1, "/dev/x; id", "bash")).is_known

@@ -1,4 +1,4 @@
-"""Whether the detector tells the truth about real programs in real panes, and to whom."""
+"""The state detector on real programs in real panes, as their own user and as another one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.processes.proc import Kernel
-from muxpilot.processes.state import State, look
+from muxpilot.processes.proc import ProcReader
+from muxpilot.processes.state import ForegroundState, read_local_state
 from tests.processes.state_programs import AS_ROOT, CASES, FOREIGN, PYTHON, SSHD, Case
+from tests.rigs.homes import make_home
 from tests.rigs.waiting import LIMIT_S, end_server
 
 NOBODY = 65534
@@ -23,28 +24,30 @@ ROOTS = ("sleep", "cat", "bash")
 TMUX = shutil.which("tmux") or "tmux"
 
 
-class Hiding(Kernel):
-    """A system that lets nobody trace, as most desktops are set up: no system calls, no memory."""
+class HiddenProc(ProcReader):
+    """A system without permission to trace, as most desktops are set up: no system calls, no memory."""
 
-    def call(self, pid: int, thread: int) -> list[int] | None:
+    def system_call(self, pid: int, thread: int) -> list[int] | None:
         raise PermissionError("hidden")
 
     def memory(self, pid: int, address: int, size: int) -> bytes:
         raise PermissionError("hidden")
 
 
-class Stage:
-    """A tmux server of one user, with a pane for each case, all started at once."""
+class UserServer:
+    """A tmux server of one user, with a pane for each case. All panes are started at once."""
 
     def __init__(self, user: int | None, cases: list[Case]) -> None:
         self.user = user
         self.folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
         self.socket = str(self.folder / "s")
         self._typed: set[str] = set()
+        make_home(self.folder / "home")
         (self.folder / "long").write_text("line\n" * 500)
-        self._copies()
+        self._copy_root_programs()
         if user is not None:
-            os.chown(self.folder, user, user)
+            for path in (self.folder, *(self.folder / "home").rglob("*"), self.folder / "home"):
+                os.chown(path, user, user)
             if shutil.which("ssh-keygen"):
                 self.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{self.folder}/key")
         self.rows: dict[str, list[str]] = {}
@@ -54,7 +57,7 @@ class Stage:
             command = "unset TMUX; " + case.command.replace("{folder}", str(self.folder))
             self.rows[case.name] = self.tmux("new-window", "-d", "-P", "-F", form, command).split()
 
-    def _copies(self) -> None:
+    def _copy_root_programs(self) -> None:
         if os.getuid() == 0:
             for name in ROOTS:
                 copy = self.folder / "root" / name
@@ -63,10 +66,10 @@ class Stage:
                 copy.chmod(0o4755)
 
     def run(self, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run a program as the user of this stage."""
+        """Run a program as the user of this server."""
         return subprocess.run(
             argv,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **env},
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder / "home"), **env},
             cwd="/",
             capture_output=True,
             text=True,
@@ -83,16 +86,16 @@ class Stage:
         assert done.returncode == 0, done.stderr
         return done.stdout.rstrip("\n")
 
-    def look(self, case: Case, kernel: Kernel) -> State:
+    def look(self, case: Case, proc: ProcReader) -> ForegroundState:
         _, pid, tty = self.rows[case.name]
-        with wearing(self.user):
-            return look(int(pid), tty, kernel=kernel)
+        with effective_user(self.user):
+            return read_local_state(int(pid), tty, proc=proc)
 
-    def bring(self, case: Case) -> None:
-        """Bring a pane to where its case begins."""
+    def prepare(self, case: Case) -> None:
+        """Type what the case needs, and wait until its program has begun."""
         pane = self.rows[case.name][0]
         if case.typed and case.name not in self._typed:
-            until(lambda: self.look(case, Kernel()).waiting_for == "shell")
+            until(lambda: self.look(case, ProcReader()).waiting_for == "shell")
             self.tmux("send-keys", "-t", pane, case.typed, "Enter")
             self._typed.add(case.name)
         if "rea" in case.command + case.typed and case.verdict in ("no", "unknown"):
@@ -105,8 +108,8 @@ class Stage:
 
 
 @contextmanager
-def wearing(user: int | None) -> Iterator[None]:
-    """Be that user for the system's checks."""
+def effective_user(user: int | None) -> Iterator[None]:
+    """Run a block with the permissions of another user."""
     if user is None:
         yield
         return
@@ -125,27 +128,30 @@ def wearing(user: int | None) -> Iterator[None]:
 def until(check: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not check():
-        assert time.monotonic() < deadline, "it never came to that"
+        assert time.monotonic() < deadline, "the condition never became true"
         time.sleep(0.01)
 
 
-def verdict(state: State) -> str:
+def verdict(state: ForegroundState) -> str:
     return state.waiting_for or "no" if state.is_known else "unknown"
 
 
 @pytest.fixture(scope="module")
-def stages() -> Iterator[Callable[[str], Stage]]:
-    made: dict[str, Stage] = {}
+def servers() -> Iterator[Callable[[str], UserServer]]:
+    """Return a function that starts the server of a user once."""
+    made: dict[str, UserServer] = {}
 
-    def stage(who: str) -> Stage:
+    def start_server(who: str) -> UserServer:
         if who != "me" and os.getuid() != 0:
             pytest.skip("only root can start programs as another user")
         if who not in made:
             is_me = who == "me"
-            made[who] = Stage(None if is_me else NOBODY, [case for case in ALL[who] if not missing(case)])
+            made[who] = UserServer(
+                None if is_me else NOBODY, [case for case in ALL[who] if not missing(case)]
+            )
         return made[who]
 
-    yield stage
+    yield start_server
     for one in made.values():
         one.close()
 
@@ -158,50 +164,50 @@ def missing(case: Case) -> str | None:
     return None if "{" in program or shutil.which(program) else program
 
 
-def settle(stage: Stage, case: Case, kernel: Kernel, wanted: str) -> State:
-    """The state once it is as wanted, or as it still is after a while."""
+def wait_for_verdict(server: UserServer, case: Case, proc: ProcReader, wanted: str) -> ForegroundState:
+    """Return the state once it is as wanted, or the last one when the time is over."""
     deadline = time.monotonic() + LIMIT_S
     while True:
-        state = stage.look(case, kernel)
+        state = server.look(case, proc)
         is_there = verdict(state) == wanted and state.foreground_cmd == case.front
         if is_there or time.monotonic() > deadline:
             return state
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("kernel", [Kernel(), Hiding()], ids=["traced", "hidden"])
+@pytest.mark.parametrize("proc", [ProcReader(), HiddenProc()], ids=["traced", "hidden"])
 @pytest.mark.parametrize(
     ("who", "case"),
     [pytest.param(who, case, id=f"{who}-{case.name}") for who, cases in ALL.items() for case in cases],
 )
 def test_what_a_program_waits_for_is_told(
-    stages: Callable[[str], Stage], who: str, case: Case, kernel: Kernel
+    servers: Callable[[str], UserServer], who: str, case: Case, proc: ProcReader
 ) -> None:
     if absent := missing(case):
         pytest.skip(f"{absent} is not installed")
-    stage = stages(who)
-    stage.bring(case)
-    wanted = (case.hidden or case.verdict) if isinstance(kernel, Hiding) else case.verdict
-    state = settle(stage, case, kernel, wanted)
+    server = servers(who)
+    server.prepare(case)
+    wanted = (case.hidden or case.verdict) if isinstance(proc, HiddenProc) else case.verdict
+    state = wait_for_verdict(server, case, proc, wanted)
     assert (verdict(state), state.foreground_cmd) == (wanted, case.front), state
     assert state.is_shell is case.is_shell, state
     assert state.evidence
     if wanted == "no":
-        again = [verdict(stage.look(case, kernel)) for _ in range(5)]
-        assert again == ["no"] * 5
+        again = [verdict(server.look(case, proc)) for _ in range(2)]
+        assert again == ["no"] * 2
 
 
-def test_a_process_of_another_user_sees_what_root_saw_for_it(stages: Callable[[str], Stage]) -> None:
-    stage = stages("another user")
+def test_a_process_of_another_user_sees_what_root_saw_for_it(servers: Callable[[str], UserServer]) -> None:
+    server = servers("another user")
     source = Path(__file__).parents[2] / "src"
     cases = [case for case in CASES if case.name in ("bash", "getpass", "node server", "sleep", "cat | grep")]
     for case in cases:
-        stage.bring(case)
-        settle(stage, case, Kernel(), case.verdict)
-    rows = [stage.rows[case.name] for case in cases]
-    code = "from muxpilot.processes.state import look\n"
-    code += f"for _, pid, tty in {rows}: print(look(int(pid), tty).waiting_for)"
-    done = stage.run(PYTHON, "-c", code, PYTHONPATH=str(source), PYTHONDONTWRITEBYTECODE="1")
+        server.prepare(case)
+        wait_for_verdict(server, case, ProcReader(), case.verdict)
+    rows = [server.rows[case.name] for case in cases]
+    code = "from muxpilot.processes.state import read_local_state\n"
+    code += f"for _, pid, tty in {rows}: print(read_local_state(int(pid), tty).waiting_for)"
+    done = server.run(PYTHON, "-c", code, PYTHONPATH=str(source), PYTHONDONTWRITEBYTECODE="1")
     if "Error" in done.stderr:
         pytest.skip(f"another user cannot import the source here: {done.stderr[-80:]!r}")
     wanted = [case.verdict if case.verdict != "no" else "None" for case in cases]

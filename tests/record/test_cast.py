@@ -1,4 +1,4 @@
-"""Recordings as files: whole characters, whole lines, and nothing taken for one that is none."""
+"""Files of recordings: whole characters, whole lines, and refusal of files that are not recordings."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from muxpilot.errors import BadInput
-from muxpilot.files.any_path import Anywhere
-from muxpilot.record.cast import CastFile, Event, events, first_look
+from muxpilot.files.any_path import AnyFolder
+from muxpilot.record.cast import CastEvent, CastFile, paint_screen, read_events
 
 
-def written(path: Path, *pieces: bytes) -> list[Event]:
-    file = CastFile(path, 80, 24, Anywhere().create)
+def write_and_read(path: Path, *pieces: bytes) -> list[CastEvent]:
+    file = CastFile(path, 80, 24, AnyFolder().create)
     for piece in pieces:
-        file.output(piece)
+        file.write_output(piece)
     file.close()
     assert file.bytes == path.stat().st_size
-    return list(events(path))
+    return list(read_events(path))
 
 
 def test_a_character_that_comes_in_two_pieces_is_written_whole(tmp_path: Path) -> None:
     data = "aé世🎉\x1b[31m".encode()
-    found = written(tmp_path / "a.cast", *(data[at : at + 1] for at in range(len(data))))
+    found = write_and_read(tmp_path / "a.cast", *(data[at : at + 1] for at in range(len(data))))
     assert "".join(event.text for event in found) == "aé世🎉\x1b[31m"
     assert [event.kind for event in found] == ["o"] * len(found)
     assert [event.seconds for event in found] == sorted(event.seconds for event in found)
@@ -31,7 +31,7 @@ def test_a_character_that_comes_in_two_pieces_is_written_whole(tmp_path: Path) -
 
 def test_the_head_says_what_a_player_needs(tmp_path: Path) -> None:
     path = tmp_path / "a.cast"
-    assert [(event.kind, event.text) for event in written(path, b"\xff")] == [("o", "\ufffd")]
+    assert [(event.kind, event.text) for event in write_and_read(path, b"\xff")] == [("o", "\ufffd")]
     head = json.loads(path.read_text().splitlines()[0])
     assert (head["version"], head["width"], head["height"]) == (2, 80, 24)
     assert head["timestamp"] > 1_600_000_000
@@ -41,15 +41,15 @@ def test_the_head_says_what_a_player_needs(tmp_path: Path) -> None:
 def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "new")
-    for name, words in [("there", "already there"), ("link", "already there"), ("gone/x", "No such file")]:
+    for name, words in [("there", "already exists"), ("link", "already exists"), ("gone/x", "No such file")]:
         with pytest.raises(BadInput, match=words):
-            CastFile(tmp_path / name, 80, 24, Anywhere().create)
+            CastFile(tmp_path / name, 80, 24, AnyFolder().create)
     assert (tmp_path / "there").read_text() == "mine"
 
 
 def test_the_first_look_paints_the_screen_and_puts_the_cursor_back() -> None:
-    assert first_look(["ab  ", "c", "", ""], (1, 1)) == "\x1b[H\x1b[2Jab\r\nc\x1b[0m\x1b[2;2H"
-    assert first_look(["x"], None).endswith("\x1b[?25l")
+    assert paint_screen(["ab  ", "c", "", ""], (1, 1)) == "\x1b[H\x1b[2Jab\r\nc\x1b[0m\x1b[2;2H"
+    assert paint_screen(["x"], None).endswith("\x1b[?25l")
 
 
 HEAD = '{"version": 2, "width": 80, "height": 24}'
@@ -70,5 +70,5 @@ BAD = {
 def test_what_is_no_recording_is_said_with_its_line(tmp_path: Path, text: str, line: int) -> None:
     path = tmp_path / "bad.cast"
     path.write_text(text)
-    with pytest.raises(BadInput, match=f"no asciicast v2 file: see its line {line}"):
-        list(events(path))
+    with pytest.raises(BadInput, match=f"not an asciicast v2 file: see line {line}"):
+        list(read_events(path))

@@ -1,4 +1,4 @@
-"""What comes behind a typed step: its echo goes, whatever draws it, and the answer stays."""
+"""The echo of a typed step is removed, whatever editor draws it; the answer stays."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from muxpilot.repl.exchange import Listener, Turn
-from muxpilot.repl.steps import By, Step
+from muxpilot.repl.exchange import Exchange, StreamListener
+from muxpilot.repl.steps import InputMethod, InputStep
 from muxpilot.tmux import PaneId, PaneStream
 
-ONE = Step("1+1", By.TYPING, 1, "1+1")
-BLOCK = Step("def f():\n    1\n", By.PASTING, 3, "")
+ONE = InputStep("1+1", InputMethod.TYPING, 1, "1+1")
+BLOCK = InputStep("def f():\n    1\n", InputMethod.PASTING, 3, "")
 
-# As it was printed: by readline without and with paste mode, node, the editor of Python 3.13.
+# Recorded from readline without and with paste mode, node, and the editor of Python 3.13.
 READLINE = b"1+1\r\n2\r\n>>> "
 PASTING = b"1+1\r\n\x1b[?2004l\r2\r\n\x1b[?2004hsqlite> "
 NODE = (
@@ -27,13 +27,15 @@ EDITOR = (
 )
 
 
-def turn(step: Step, *, is_pasting: bool | None = False, before: str = ">>> ", echoes: bool = True) -> Turn:
-    return Turn(step, 50, before=before, is_pasting=is_pasting, echoes=echoes)
+def make_exchange(
+    step: InputStep, *, has_paste_mode: bool | None = False, before: str = ">>> ", echoes: bool = True
+) -> Exchange:
+    return Exchange(step, 50, before=before, has_paste_mode=has_paste_mode, echoes=echoes)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize(
-    ("data", "is_pasting", "text"),
+    ("data", "has_paste_mode", "text"),
     [
         (READLINE, False, "2\n>>> "),
         (READLINE, None, "2\n>>> "),
@@ -44,70 +46,70 @@ def turn(step: Step, *, is_pasting: bool | None = False, before: str = ">>> ", e
     ],
 )
 def test_the_echo_goes_however_the_bytes_are_split(
-    data: bytes, is_pasting: bool | None, text: str, size: int
+    data: bytes, has_paste_mode: bool | None, text: str, size: int
 ) -> None:
-    spoken = turn(ONE, is_pasting=is_pasting)
+    exchange = make_exchange(ONE, has_paste_mode=has_paste_mode)
     for at in range(0, len(data), size):
-        spoken.feed(data[at : at + size])
-    spoken.settle()
-    assert spoken.text() == text
-    spoken.close()
+        exchange.feed(data[at : at + size])
+    exchange.strip_echo()
+    assert exchange.text() == text
+    exchange.close()
 
 
 def test_node_s_preview_of_a_value_does_not_hide_the_value() -> None:
-    spoken = turn(ONE, before="> ")
-    spoken.feed(NODE)
-    assert spoken.text().endswith("2\n> ")
-    spoken.close()
+    exchange = make_exchange(ONE, before="> ")
+    exchange.feed(NODE)
+    assert exchange.text().endswith("2\n> ")
+    exchange.close()
 
 
 def test_an_editor_that_printed_nothing_leaves_no_empty_line() -> None:
-    spoken = turn(ONE, is_pasting=True)
-    spoken.feed(EDITOR.replace(b"2\r\n", b""))
-    assert spoken.text() == ">>> "
-    spoken.close()
+    exchange = make_exchange(ONE, has_paste_mode=True)
+    exchange.feed(EDITOR.replace(b"2\r\n", b""))
+    assert exchange.text() == ">>> "
+    exchange.close()
 
 
 def test_a_block_s_echo_has_as_many_lines_as_were_typed() -> None:
-    spoken = turn(BLOCK)
-    spoken.feed(b"def f():\r\n...     1\r\n... ")
-    assert spoken.text() == ""
-    spoken.feed(b"\r\n>>> ")
-    assert spoken.text() == ">>> "
-    spoken.close()
+    exchange = make_exchange(BLOCK)
+    exchange.feed(b"def f():\r\n...     1\r\n... ")
+    assert exchange.text() == ""
+    exchange.feed(b"\r\n>>> ")
+    assert exchange.text() == ">>> "
+    exchange.close()
 
 
 def test_an_edit_that_goes_on_shows_its_last_line() -> None:
-    spoken = turn(ONE, is_pasting=True)
-    spoken.feed(b"\x1b[4D>>> foo(\x1b[8D")
-    assert spoken.tail() == ""
-    spoken.feed(b"\n\x1b[1;35m... \x1b[0m")
-    assert not spoken.is_past_echo
-    assert spoken.tail().split("\n")[-1] == "... "
-    spoken.close()
+    exchange = make_exchange(ONE, has_paste_mode=True)
+    exchange.feed(b"\x1b[4D>>> foo(\x1b[8D")
+    assert exchange.tail() == ""
+    exchange.feed(b"\n\x1b[1;35m... \x1b[0m")
+    assert not exchange.is_past_echo
+    assert exchange.tail().split("\n")[-1] == "... "
+    exchange.close()
 
 
 def test_where_nothing_is_echoed_all_is_answer() -> None:
-    spoken = turn(ONE, echoes=False)
-    spoken.feed(b"11\r\n>>> ")
-    assert spoken.text() == "11\n>>> "
-    spoken.close()
+    exchange = make_exchange(ONE, echoes=False)
+    exchange.feed(b"11\r\n>>> ")
+    assert exchange.text() == "11\n>>> "
+    exchange.close()
 
 
 async def test_a_shell_s_marks_tell_its_prompt_from_output() -> None:
     stream = PaneStream(PaneId("%1"))
     stream.feed(b"\x1b]133;D;0;aaaaaaaa\x07old$ ")
-    listener = Listener(stream, is_whole=True)
+    listener = StreamListener(stream, is_whole=True)
     following = asyncio.ensure_future(listener.follow())
-    modes = [listener.is_pasting]
-    spoken = turn(ONE)
-    listener.begin(spoken)
-    assert listener.shells_prompt() is None
+    modes = [listener.has_paste_mode]
+    exchange = make_exchange(ONE)
+    listener.begin(exchange)
+    assert listener.shell_prompt_after_exit() is None
     await asyncio.sleep(0)
     stream.feed(b"exit()\r\nbye\r\n\x1b]133;D;3;aaaaaaaa\x07above\r\nbelow$ \x1b[?2004h")
-    await listener.change(5)
-    assert listener.shells_prompt() == "above\nbelow$"
-    assert [*modes, listener.is_pasting] == [False, True]
-    spoken.close()
+    await listener.wait_for_change(5)
+    assert listener.shell_prompt_after_exit() == "above\nbelow$"
+    assert [*modes, listener.has_paste_mode] == [False, True]
+    exchange.close()
     following.cancel()
     await asyncio.wait([following])

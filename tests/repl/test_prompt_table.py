@@ -1,4 +1,4 @@
-"""Prompts: which program stands there, which prompt comes next, and what only asks for the rest."""
+"""Recognizing prompts: which program it is, what its next prompt looks like, and its continuation prompt."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from muxpilot.repl.prompt_table import Style, prompt_of, typed_behind
+from muxpilot.repl.prompt_table import InputStyle, recognize_prompt, text_typed_at_prompt
 
-# What stands there, the program in front, the kind; a prompt that may come next, and one for the rest.
+# The line, the program in front, the kind, a prompt that may come next, and a continuation prompt.
 KNOWN = [
     (">>> ", "python3", "python", ">>> ", "... "),
     (">>> ", "python3.13", "python", "x>>> ", "...     "),
@@ -38,9 +38,9 @@ KNOWN = [
 def test_a_known_prompt_tells_what_may_follow(
     line: str, program: str, kind: str, following: str, more: str
 ) -> None:
-    prompt = prompt_of(line, program)
+    prompt = recognize_prompt(line, program)
     assert prompt.kind.name == kind
-    assert prompt.cut(f"answer\n{following}") is not None
+    assert prompt.without_prompt(f"answer\n{following}") is not None
     assert prompt.asks_for_more(more)
     assert not prompt.asks_for_more(following)
 
@@ -59,15 +59,15 @@ def test_a_known_prompt_tells_what_may_follow(
 def test_an_unknown_prompt_is_known_again_whatever_its_numbers(
     line: str, following: str, is_prompt: bool
 ) -> None:
-    prompt = prompt_of(line, "thing")
+    prompt = recognize_prompt(line, "thing")
     assert prompt.kind.name == "unknown"
-    assert (prompt.cut(following) is not None) is is_prompt
+    assert (prompt.without_prompt(following) is not None) is is_prompt
 
 
 def test_a_prompt_that_looks_like_a_continuation_is_a_prompt() -> None:
-    prompt = prompt_of(">> ", "octave")
+    prompt = recognize_prompt(">> ", "octave")
     assert not prompt.asks_for_more(">> ")
-    assert prompt.cut("ans = 3\n>> ") == "ans = 3"
+    assert prompt.without_prompt("ans = 3\n>> ") == "ans = 3"
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_prompt_that_looks_like_a_continuation_is_a_prompt() -> None:
 def test_the_output_is_all_but_the_prompt_and_the_line_end_before_it(
     line: str, program: str, text: str, output: str | None
 ) -> None:
-    assert prompt_of(line, program).cut(text) == output
+    assert recognize_prompt(line, program).without_prompt(text) == output
 
 
 @pytest.mark.parametrize("pattern", [r">>> $", r">>>$", r">>>", r"^>>> ?$", r">{3}\s"])
 def test_a_given_pattern_is_looked_for_on_the_last_line(pattern: str) -> None:
-    prompt = prompt_of("", "thing", search=re.compile(pattern).search)
-    assert prompt.cut("a >>> b\n>>> ") == "a >>> b"
-    assert prompt.cut("a >>> b\nc") is None
+    prompt = recognize_prompt("", "thing", search=re.compile(pattern).search)
+    assert prompt.without_prompt("a >>> b\n>>> ") == "a >>> b"
+    assert prompt.without_prompt("a >>> b\nc") is None
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_given_pattern_is_looked_for_on_the_last_line(pattern: str) -> None:
     ],
 )
 def test_what_somebody_typed_at_a_known_prompt_is_seen(line: str, program: str, typed: str) -> None:
-    assert typed_behind(line, program) == typed
+    assert text_typed_at_prompt(line, program) == typed
 
 
 def test_each_style_has_its_programs() -> None:
-    styles = {prompt_of(line, program).kind.style for line, program, *_ in KNOWN}
-    assert styles == set(Style)
+    styles = {recognize_prompt(line, program).kind.style for line, program, *_ in KNOWN}
+    assert styles == set(InputStyle)

@@ -1,22 +1,22 @@
-"""An input of many lines becomes what is typed at one prompt after the other, and nothing of it is lost."""
+"""An input of many lines is split into steps for one prompt each, and nothing of it is lost."""
 
 from __future__ import annotations
 
 import pytest
 
 from muxpilot.errors import BadInput
-from muxpilot.repl.prompt_table import Kind, prompt_of
-from muxpilot.repl.steps import By, checked, steps_of
+from muxpilot.repl.prompt_table import ReplKind, recognize_prompt
+from muxpilot.repl.steps import InputMethod, split_into_steps, validate_input
 
-PYTHON = prompt_of(">>> ", "python3").kind
-IPYTHON = prompt_of("In [1]: ", "python").kind
-NODE = prompt_of("> ", "node").kind
-GDB = prompt_of("(gdb) ", "gdb").kind
-SQLITE = prompt_of("sqlite> ", "sqlite3").kind
+PYTHON = recognize_prompt(">>> ", "python3").kind
+IPYTHON = recognize_prompt("In [1]: ", "python").kind
+NODE = recognize_prompt("> ", "node").kind
+GDB = recognize_prompt("(gdb) ", "gdb").kind
+SQLITE = recognize_prompt("sqlite> ", "sqlite3").kind
 
 
-def texts(kind: Kind, text: str, *, goes_on: bool = False) -> list[str]:
-    return [step.text for step in steps_of(kind, text, goes_on=goes_on)]
+def texts(kind: ReplKind, text: str, *, goes_on: bool = False) -> list[str]:
+    return [step.text for step in split_into_steps(kind, text, goes_on=goes_on)]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def texts(kind: Kind, text: str, *, goes_on: bool = False) -> list[str]:
     ],
 )  # fmt: skip
 def test_python_gets_statement_by_statement(text: str, typed: list[str]) -> None:
-    steps = steps_of(PYTHON, text, goes_on=False)
+    steps = split_into_steps(PYTHON, text, goes_on=False)
     assert [step.text for step in steps] == typed
-    assert {step.by for step in steps} == {By.PASTING}
-    assert [step.newlines for step in steps] == [step.text.count("\n") + 1 for step in steps]
+    assert {step.method for step in steps} == {InputMethod.PASTING}
+    assert [step.echo_lines for step in steps] == [step.text.count("\n") + 1 for step in steps]
 
 
 def test_the_rest_of_a_python_block_ends_it() -> None:
@@ -59,7 +59,7 @@ def test_the_rest_of_a_python_block_ends_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "may_close"),
+    ("text", "may_need_empty_line"),
     [
         ("1", False),
         ("def f():\n    1", True),
@@ -71,15 +71,19 @@ def test_the_rest_of_a_python_block_ends_it() -> None:
         ("def f():", False),
     ],
 )
-def test_ipython_gets_a_cell_that_may_need_an_empty_line(text: str, may_close: bool) -> None:
-    [step] = steps_of(IPYTHON, text, goes_on=False)
-    assert (step.text, step.by, step.may_close) == (text, By.PASTING, may_close)
+def test_ipython_gets_a_cell_that_may_need_an_empty_line(text: str, may_need_empty_line: bool) -> None:
+    [step] = split_into_steps(IPYTHON, text, goes_on=False)
+    assert (step.text, step.method, step.may_need_empty_line) == (
+        text,
+        InputMethod.PASTING,
+        may_need_empty_line,
+    )
 
 
 def test_node_gets_many_lines_in_its_editor() -> None:
-    [step] = steps_of(NODE, "if (a) {\n\tb\n}\nelse c", goes_on=False)
+    [step] = split_into_steps(NODE, "if (a) {\n\tb\n}\nelse c", goes_on=False)
     assert step.text == ".editor\r\x15if (a) {\r\x15    b\r\x15}\r\x15else c\x04"
-    assert step.newlines == 6
+    assert step.echo_lines == 6
     assert texts(NODE, "1 + 1") == ["1 + 1"]
     assert texts(NODE, ".load x\n.help") == [".load x", ".help"]
     assert texts(NODE, "a\n})", goes_on=True) == ["a", "})"]
@@ -92,9 +96,9 @@ def test_others_get_line_by_line_and_gdb_no_empty_one() -> None:
 
 
 def test_what_no_keyboard_types_is_refused() -> None:
-    assert checked("a\r\n\tb") == "a\n\tb"
+    assert validate_input("a\r\n\tb") == "a\n\tb"
     with pytest.raises(BadInput, match=r"'input' holds the control character \\x03"):
-        checked("a\x03")
+        validate_input("a\x03")
 
 
 def test_hostile_python_is_only_text() -> None:

@@ -1,4 +1,4 @@
-"""A tmux with a session, and a client of each era on it."""
+"""A tmux with a session, and a client of each protocol era."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ async def old(place: Place) -> AsyncIterator[Wire]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def modern(place: Place) -> AsyncIterator[Wire]:
     async with place.serve() as wire:
-        wire.be_modern()
+        wire.use_modern_revision()
         yield wire
 
 
 @pytest.fixture
 def pane(place: Place) -> str:
-    """A person's pane of its own, in which `cat` shows what is typed."""
+    """Make a new pane of a person, in which `cat` shows what is typed."""
     return place.tmux("new-window", "-d", "-t", "=home:", "-P", "-F", "#{pane_id}", "cat")

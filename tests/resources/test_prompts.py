@@ -1,4 +1,4 @@
-"""Prompts hold what they were given."""
+"""Prompts contain their arguments."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ async def test_a_prompt_holds_what_it_was_given(old: Wire, modern: Wire) -> None
     ],
 )
 async def test_a_prompt_with_bad_arguments_is_an_error(old: Wire, params: Message, words: str) -> None:
-    fault = await old.fault("prompts/get", params)
+    fault = await old.error("prompts/get", params)
     assert fault["code"] == -32602
     assert words in fault["message"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.resources import ROWS
+from muxpilot.tools import RESOURCES
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import Message, Place, Wire, private_place
 
@@ -41,7 +41,7 @@ async def test_facts_are_read_as_json(
     uri = address.format(**words)
     content = await _read(old, uri)
     assert (content["uri"], content["mimeType"]) == (uri, "application/json")
-    _assert_holds(json.loads(content["text"]), json.loads(_filled(json.dumps(fields), words)))
+    _assert_contains(json.loads(content["text"]), json.loads(_fill(json.dumps(fields), words)))
 
 
 async def test_a_sessions_tree_holds_its_windows_and_panes(old: Wire, place: Place, pane: str) -> None:
@@ -80,7 +80,7 @@ async def test_every_spelling_of_a_panes_id_means_that_pane(old: Wire, place: Pl
 
 
 async def test_pane_253_has_an_address_of_its_own() -> None:
-    """`%253` is pane 3, so pane 253 is `%25253`; the list says so."""
+    """`%253` is pane %3, so pane %253 is `%25253`, as in the list."""
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "many", "exec sleep 1000")
         come_and_go = ("split-window", "-d", "-t", "=many:", "exec sleep 9", ";", "kill-pane", "-a", ";") * 21
@@ -97,7 +97,7 @@ async def test_pane_253_has_an_address_of_its_own() -> None:
             uri = "tmux://pane/%25253"
             await wire.result("resources/subscribe", {"uri": uri})
             place.tmux("kill-pane", "-t", "%253")
-            await _updated(wire, uri)
+            await _wait_for_update(wire, uri)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_pane_253_has_an_address_of_its_own() -> None:
 )
 async def test_what_is_not_there_is_an_error_and_never_text(old: Wire, modern: Wire, uri: str) -> None:
     for wire in (old, modern):
-        fault = await wire.fault("resources/read", {"uri": uri})
+        fault = await wire.error("resources/read", {"uri": uri})
         assert fault["code"] == -32002
         assert fault["message"]
 
@@ -135,11 +135,11 @@ async def test_where_no_tmux_runs_there_is_nothing_but_the_fixed_addresses() -> 
             assert listed == ["tmux://server/info", "tmux://sessions", "tmux://clients"]
             assert json.loads((await _read(wire, "tmux://sessions"))["text"]) == {"sessions": []}
             assert json.loads((await _read(wire, "tmux://server/info"))["text"])["running"] is False
-            assert (await wire.fault("resources/read", {"uri": "tmux://pane/%0"}))["code"] == -32002
-            assert (await wire.fault("resources/subscribe", {"uri": "tmux://pane/%0"}))["code"] == -32002
-            # The first session is told of, although there was no tmux to tell it.
+            assert (await wire.error("resources/read", {"uri": "tmux://pane/%0"}))["code"] == -32002
+            assert (await wire.error("resources/subscribe", {"uri": "tmux://pane/%0"}))["code"] == -32002
+            # The first session is notified, although no tmux was running before.
             await wire.call("create-session", name="new")
-            await wire.told(lambda notice: bool(notice["method"] == LIST_CHANGED))
+            await wire.wait_for_notification(lambda notice: bool(notice["method"] == LIST_CHANGED))
 
 
 async def test_tmux_that_cannot_be_asked_is_not_nothing(place: Place) -> None:
@@ -153,7 +153,7 @@ async def test_tmux_that_cannot_be_asked_is_not_nothing(place: Place) -> None:
                 ("resources/read", {"uri": "tmux://pane/%0"}),
                 ("resources/subscribe", {"uri": "tmux://pane/%0"}),
             ):
-                fault = await wire.fault(method, params)
+                fault = await wire.error(method, params)
                 assert fault["code"] == -32603
                 assert "is not a socket" in fault["message"]
 
@@ -181,7 +181,7 @@ async def test_everything_that_is_listed_can_be_read(old: Wire, modern: Wire, pa
 
 
 async def test_the_templates_are_those_of_the_table(old: Wire, modern: Wire) -> None:
-    wanted = [row.template for row in ROWS if "{" in row.template]
+    wanted = [row.template for row in RESOURCES if "{" in row.template]
     for wire in (old, modern):
         listed = (await wire.result("resources/templates/list"))["resourceTemplates"]
         assert [row["uriTemplate"] for row in listed] == wanted
@@ -193,21 +193,23 @@ async def _read(wire: Wire, uri: str) -> Message:
     return dict(content)
 
 
-async def _updated(wire: Wire, uri: str) -> Message:
-    return await wire.told(lambda notice: notice["method"] == UPDATED and notice["params"]["uri"] == uri)
+async def _wait_for_update(wire: Wire, uri: str) -> Message:
+    return await wire.wait_for_notification(
+        lambda notice: notice["method"] == UPDATED and notice["params"]["uri"] == uri
+    )
 
 
-def _filled(text: str, words: dict[str, str]) -> str:
+def _fill(text: str, words: dict[str, str]) -> str:
     for name, value in words.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
-def _assert_holds(found: Any, wanted: Any) -> None:
-    """Everything that is wanted is in what was found; in a list, some row has it."""
+def _assert_contains(found: Any, wanted: Any) -> None:
+    """Assert that each wanted value is in what was found; in a list, in some row."""
     if isinstance(wanted, dict):
         for name, value in wanted.items():
-            _assert_holds(found[name], value)
+            _assert_contains(found[name], value)
     elif isinstance(wanted, list) and wanted:
         names = [row["name"] for row in found]
         assert all(row["name"] in names for row in wanted)

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to in its own protocol by two pipes: nothing has to be installed for it."""
+"""A headless Chromium, driven by the DevTools protocol over two pipes: no driver has to be installed."""
 
 from __future__ import annotations
 
@@ -29,26 +29,33 @@ _FLAGS = (
 )
 
 
-class Tab:
-    """One page; `problems` are errors and what its policy blocked, `requests` all that it asked for."""
+class BrowserTab:
+    """One tab; `problems` are errors and blocked content, `requests` the addresses that it has loaded."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: int) -> None:
         self.problems: list[str] = []
         self.requests: list[str] = []
+        self._context: str | None = None
         self._session: str | None = None
         self._reader, self._writer = reader, writer
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._listening = asyncio.create_task(self._listen())
 
-    async def begin(self) -> None:
-        target = await self.ask("Target.createTarget", url="about:blank")
-        attached = await self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+    async def attach(self) -> None:
+        """Open an empty tab without cookies or storage, and close the one before."""
+        before, self._context, self._session = self._context, None, None
+        self._context = (await self.request("Target.createBrowserContext"))["browserContextId"]
+        target = await self.request("Target.createTarget", url="about:blank", browserContextId=self._context)
+        if before is not None:
+            await self.request("Target.disposeBrowserContext", browserContextId=before)
+        attached = await self.request("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]
+        self.problems, self.requests = [], []
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):
-            await self.ask(f"{domain}.enable")
+            await self.request(f"{domain}.enable")
 
-    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+    async def request(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._ids)
         message = {"id": number, "method": method, "params": params}
         if self._session is not None:
@@ -61,11 +68,11 @@ class Tab:
         return dict(reply["result"])
 
     async def open(self, url: str) -> None:
-        await self.ask("Page.navigate", url=url)
-        await self.until(f"document.readyState === 'complete' && location.href === {json.dumps(url)}")
+        await self.request("Page.navigate", url=url)
+        await self.wait_until(f"document.readyState === 'complete' && location.href === {json.dumps(url)}")
 
-    async def look(self, width: int, height: int, *, scheme: str = "dark") -> None:
-        await self.ask(
+    async def set_appearance(self, width: int, height: int, *, scheme: str = "dark") -> None:
+        await self.request(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
@@ -73,18 +80,20 @@ class Tab:
             mobile=False,
         )
         feature = {"name": "prefers-color-scheme", "value": scheme}
-        await self.ask("Emulation.setEmulatedMedia", features=[feature])
+        await self.request("Emulation.setEmulatedMedia", features=[feature])
 
-    async def value(self, script: str) -> Any:
-        """What an expression is in the page."""
-        answer = await self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+    async def evaluate(self, script: str) -> Any:
+        """Return the value of an expression in the page."""
+        answer = await self.request(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(json.dumps(answer["exceptionDetails"])[:1000])
         return answer["result"].get("value")
 
-    async def until(self, script: str, is_good: Callable[[Any], object] = bool) -> Any:
+    async def wait_until(self, script: str, is_good: Callable[[Any], object] = bool) -> Any:
         deadline = time.monotonic() + LIMIT_S
-        while not is_good(found := await self.value(script)):
+        while not is_good(found := await self.evaluate(script)):
             assert time.monotonic() < deadline, f"{script}: still {found!r}; {self.problems}"
             await asyncio.sleep(0.02)
         return found
@@ -94,15 +103,15 @@ class Tab:
         text, code = codes.get(key, (key, ord(key[0].upper())))
         for kind in ("keyDown", "keyUp"):
             typed = text if kind == "keyDown" else ""
-            await self.ask(
+            await self.request(
                 "Input.dispatchKeyEvent", type=kind, key=key, text=typed, windowsVirtualKeyCode=code
             )
 
-    async def picture(self, path: Path) -> None:
-        shot = await self.ask("Page.captureScreenshot", format="png")
+    async def save_screenshot(self, path: Path) -> None:
+        shot = await self.request("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(shot["data"]))
 
-    async def end(self) -> None:
+    async def close(self) -> None:
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
 
@@ -113,10 +122,10 @@ class Tab:
                 waiting = self._waiting.pop(message["id"])
                 if not waiting.done():
                     waiting.set_result(message)
-            else:
-                self._hear(message["method"], message["params"])
+            elif message.get("sessionId") == self._session:  # not of a tab before
+                self._handle_event(message["method"], message["params"])
 
-    def _hear(self, method: str, params: dict[str, Any]) -> None:
+    def _handle_event(self, method: str, params: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(params["exceptionDetails"])[:500])
         elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
@@ -128,24 +137,24 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser() -> AsyncIterator[Tab]:
+async def start_browser() -> AsyncIterator[BrowserTab]:
+    """Start a browser, which has no tab before `attach`; end it with its folder on the way out."""
     assert PROGRAM is not None
     home = tempfile.mkdtemp(prefix="mxb", dir="/tmp")
-    process, reader, writer = await _started(home)
-    tab = Tab(reader, writer)
+    process, reader, writer = await _start_process(home)
+    tab = BrowserTab(reader, writer)
     try:
-        await tab.begin()
         yield tab
     finally:
-        await tab.end()
+        await tab.close()
         os.close(writer)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(LIMIT_S)
         shutil.rmtree(home, ignore_errors=True)
 
 
-async def _started(home: str) -> tuple[subprocess.Popen[bytes], asyncio.StreamReader, int]:
-    """The program reads from its descriptor 3 and writes to 4."""
+async def _start_process(home: str) -> tuple[subprocess.Popen[bytes], asyncio.StreamReader, int]:
+    """Start the browser. It reads commands from descriptor 3 and writes events to 4."""
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     line = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
@@ -155,7 +164,7 @@ async def _started(home: str) -> tuple[subprocess.Popen[bytes], asyncio.StreamRe
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], "HOME": home, "LANG": "C.UTF-8"},
+        env={"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
         start_new_session=True,
     )
     os.close(theirs_in)

@@ -1,4 +1,4 @@
-"""What several engine tests need: programs in panes, people at terminals, and what either of them saw."""
+"""Helpers of engine tests: programs in panes, people at terminals, and what each of them received."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.tmux import Data, End, PaneId, PaneStream
 from tests.rigs.waiting import LIMIT_S, eventually
 
 Raw = Callable[..., str]
 
 SIZE = (30, 100)  # rows, columns of a person's terminal
-_END = b"<the end>"
+_END_MARK = b"<the end>"
 
 
-async def until(check: Callable[[], object], *, limit_s: float = LIMIT_S) -> object:
-    """`eventually` for a question that needs no await."""
+async def wait_until(check: Callable[[], object], *, limit_s: float = LIMIT_S) -> object:
+    """Wait until a condition holds that needs no await, and return its value."""
 
     async def ask() -> object:
         return check()
@@ -34,13 +34,13 @@ async def until(check: Callable[[], object], *, limit_s: float = LIMIT_S) -> obj
 
 
 def stream_of(tmux: Tmux, pane: PaneId) -> PaneStream:
-    stream = tmux.streams.of(pane)
+    stream = tmux.streams.find_stream(pane)
     assert stream is not None
     return stream
 
 
-async def whole(stream: PaneStream) -> tuple[bytes, End]:
-    """Everything from the first byte to the end; a gap fails."""
+async def read_to_end(stream: PaneStream) -> tuple[bytes, End]:
+    """Return all bytes of a stream from the first to the end. A gap fails the test."""
     seen = bytearray()
     async with asyncio.timeout(LIMIT_S):
         async for event in stream.follow(0):
@@ -51,8 +51,8 @@ async def whole(stream: PaneStream) -> tuple[bytes, End]:
     raise AssertionError("the stream has no end")
 
 
-async def printed(stream: PaneStream, wanted: bytes) -> bytes:
-    """Everything up to the first time that the pane has printed this."""
+async def read_until(stream: PaneStream, wanted: bytes) -> bytes:
+    """Return all bytes of a stream up to the first time that the pane printed this."""
     seen = bytearray()
     async with asyncio.timeout(LIMIT_S):
         async for event in stream.follow(0):
@@ -63,7 +63,7 @@ async def printed(stream: PaneStream, wanted: bytes) -> bytes:
 
 
 @dataclass
-class Reader:
+class ByteReader:
     """A pane whose program writes every byte that reaches it to a file."""
 
     tmux: Tmux
@@ -71,50 +71,50 @@ class Reader:
     _file: Path
     _read: int = 0
 
-    async def got(self) -> bytes:
-        """What has arrived since the last time: all of it, for an end mark is sent after it."""
-        await self.tmux.input.send_bytes(self.pane, _END)
-        await until(lambda: self._file.read_bytes()[self._read :].endswith(_END))
+    async def read_new(self) -> bytes:
+        """Return all bytes that arrived since the last call: an end mark is sent after them."""
+        await self.tmux.input.send_bytes(self.pane, _END_MARK)
+        await wait_until(lambda: self._file.read_bytes()[self._read :].endswith(_END_MARK))
         data = self._file.read_bytes()[self._read :]
         self._read += len(data)
-        return data.removesuffix(_END)
+        return data.removesuffix(_END_MARK)
 
 
-async def reading(tmux: Tmux, folder: Path, *, modes: str = "", name: str = "reader") -> Reader:
+async def open_reader(tmux: Tmux, folder: Path, *, modes: str = "", name: str = "reader") -> ByteReader:
     """Open a pane in raw mode; `modes` are the escape sequences that its program sends first."""
     file = folder / f"{name}.bytes"
-    program = Program(f"stty raw -echo; printf '{modes}READY'; exec cat >{file}")
+    program = PaneProgram(f"stty raw -echo; printf '{modes}READY'; exec cat >{file}")
     made = await tmux.sessions.create(name, program=program)
-    await printed(stream_of(tmux, made.pane_id), b"READY")
-    await until(file.exists)
-    return Reader(tmux, made.pane_id, file)
+    await read_until(stream_of(tmux, made.pane_id), b"READY")
+    await wait_until(file.exists)
+    return ByteReader(tmux, made.pane_id, file)
 
 
 @dataclass
-class Person:
-    """Somebody at a terminal, and what it has shown them."""
+class AttachedPerson:
+    """A person who is attached with a terminal, and the bytes that it has shown."""
 
     tty: str
     process: subprocess.Popen[bytes]
     _master: int
     seen: bytearray = field(default_factory=bytearray)
 
-    async def sees(self, text: bytes) -> None:
-        await until(lambda: text in self.seen)
+    async def wait_for(self, text: bytes) -> None:
+        await wait_until(lambda: text in self.seen)
 
     def read(self) -> None:
         try:
             self.seen += os.read(self._master, 1 << 16)
-        except OSError:  # tmux has let go of the terminal
+        except OSError:  # tmux has closed the terminal
             asyncio.get_running_loop().remove_reader(self._master)
 
 
 @asynccontextmanager
-async def person(binary: str, socket: str, *args: str) -> AsyncIterator[Person]:
-    """Attached when the block begins, gone after it."""
+async def attach_person(binary: str, socket: str, *args: str) -> AsyncIterator[AttachedPerson]:
+    """Attach a person with a terminal of their own for the time of the block."""
     master, slave = pty.openpty()
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
-    someone = Person(
+    someone = AttachedPerson(
         os.ttyname(slave),
         subprocess.Popen(
             [binary, "-u", "-S", socket, *args],
@@ -130,20 +130,20 @@ async def person(binary: str, socket: str, *args: str) -> AsyncIterator[Person]:
     loop = asyncio.get_running_loop()
     loop.add_reader(master, someone.read)
     try:
-        await until(lambda: someone.tty in _ttys(binary, socket))
+        await wait_until(lambda: someone.tty in _client_ttys(binary, socket))
         yield someone
     finally:
         loop.remove_reader(master)
         os.close(master)
-        await until(lambda: someone.process.poll() is not None)
+        await wait_until(lambda: someone.process.poll() is not None)
 
 
-def _ttys(binary: str, socket: str) -> list[str]:
+def _client_ttys(binary: str, socket: str) -> list[str]:
     argv = [binary, "-S", socket, "list-clients", "-F", "#{client_tty}"]
     return subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False).stdout.split()
 
 
-def ran_nothing(raw: Raw, canary: Path) -> bool:
-    """Whether a command that tmux may have started has left its canary; a later one has finished here."""
+def has_run_nothing(raw: Raw, canary: Path) -> bool:
+    """Tell whether no command created the canary. A command that tmux starts later has finished by then."""
     raw("run-shell", "true")
     return not canary.exists()

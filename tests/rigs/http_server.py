@@ -1,4 +1,4 @@
-"""muxpilot behind HTTP, with raw requests and with the SDK's own client."""
+"""muxpilot over HTTP, with raw requests and with the SDK's client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import httpx2
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.rigs.wire import LIMIT_S, Place, command, environment
+from tests.rigs.wire import LIMIT_S, Place, Process, close_pipes, environment, start_server
 
 BOTH = "application/json, text/event-stream"
 VERSION = "2025-11-25"
@@ -28,13 +28,13 @@ def request(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": next(_IDS), "method": method, "params": params}
 
 
-def opening() -> dict[str, Any]:
+def initialize_request() -> dict[str, Any]:
     who = {"name": "raw", "version": "1"}
     return request("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=who)
 
 
 def answer_of(response: httpx2.Response) -> Any:
-    """The last message of a stream, or the only one of a body."""
+    """Return the last message of a stream, or the only one of a body."""
     if response.headers["content-type"].startswith("text/event-stream"):
         [*_, last] = re.findall(r"^data: (.+)$", response.text, re.MULTILINE)
         return json.loads(last)
@@ -42,7 +42,7 @@ def answer_of(response: httpx2.Response) -> Any:
 
 
 @dataclass
-class Web:
+class HttpClient:
     """Raw requests to one server."""
 
     url: str
@@ -63,8 +63,8 @@ class Web:
         return await self.client.request(method, url or self.url, headers=given)
 
     async def open(self) -> str:
-        """A session by hand: its id."""
-        response = await self.post(opening())
+        """Open a session by hand and return its id."""
+        response = await self.post(initialize_request())
         assert response.status_code == 200, response.text
         identity: str = response.headers["mcp-session-id"]
         done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -88,8 +88,8 @@ def _named(headers: dict[str, str]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def session(web: Web, **more: Any) -> AsyncIterator[ClientSession]:
-    """The SDK's own client; it ends its session on the way out."""
+async def session(web: HttpClient, **more: Any) -> AsyncIterator[ClientSession]:
+    """Yield the SDK's client. It ends its session at the end."""
     async with (
         httpx2.AsyncClient(headers=web.headers, timeout=httpx2.Timeout(LIMIT_S, read=60)) as http,
         streamable_http_client(web.url, http_client=http) as (reader, writer),
@@ -100,28 +100,22 @@ async def session(web: Web, **more: Any) -> AsyncIterator[ClientSession]:
 
 
 @asynccontextmanager
-async def serving(
-    place: Place, *args: str, token: str | None = None
-) -> AsyncIterator[tuple[Web, asyncio.subprocess.Process]]:
+async def serving_http(
+    place: Place, *args: str, token: str | None = None, is_new: bool = False
+) -> AsyncIterator[tuple[HttpClient, Process]]:
     given = ["--http", "127.0.0.1:0", "--scope", "all", "--socket", place.socket, *args]
     if token is not None:
         path = place.home / "token"
         path.touch(0o600)
         path.write_text(f"{token}\n")
         given += ["--http-token-file", str(path)]
-    process = await asyncio.create_subprocess_exec(
-        *command(*given),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment(place.home) | {"TMPDIR": str(place.passing)},
-        cwd=place.home,
-    )
+    env = environment(place.home) | {"TMPDIR": str(place.passing)}
+    process = await start_server(given, env, place.home, is_new=is_new)
     assert process.stderr is not None
-    line = (await asyncio.wait_for(process.stderr.readline(), LIMIT_S)).decode()
+    line = await _find_announcement(process.stderr)
     found = re.fullmatch(r"muxpilot: serving MCP at http://(\S+):(\d+)/mcp\n", line)
     assert found, line
-    web = Web(f"http://{found[1].replace('0.0.0.0', '127.0.0.1')}:{found[2]}/mcp", token)
+    web = HttpClient(f"http://{found[1].replace('0.0.0.0', '127.0.0.1')}:{found[2]}/mcp", token)
     try:
         yield web, process
     finally:
@@ -129,19 +123,27 @@ async def serving(
         if process.returncode is None:
             process.terminate()
         await asyncio.wait_for(process.wait(), LIMIT_S)
-        process._transport.close()  # type: ignore[attr-defined]
+        close_pipes(process)
 
 
-async def connected(web: Web) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _find_announcement(stderr: asyncio.StreamReader) -> str:
+    """Return the line that says where the server listens, after the lines of its log if it has one."""
+    while True:
+        line = (await asyncio.wait_for(stderr.readline(), LIMIT_S)).decode()
+        if not re.match(r"muxpilot \d", line):
+            return line
+
+
+async def connect(web: HttpClient) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     port = int(web.url.split(":")[2].partition("/")[0])
     return await asyncio.open_connection("127.0.0.1", port)
 
 
-def head(web: Web, *headers: str) -> bytes:
+def request_head(web: HttpClient, *headers: str) -> bytes:
     rows = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json", *headers]
     return "\r\n".join([*rows, f"authorization: Bearer {web.token}", "", ""]).encode()
 
 
-async def closed(writer: asyncio.StreamWriter) -> None:
+async def close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])

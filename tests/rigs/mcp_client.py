@@ -1,4 +1,4 @@
-"""The bench on which tools are tried: a client, a server, a tmux, and a person's hands on that tmux."""
+"""A client, a server and a tmux to test tools with; `raw` does what a person does in that tmux."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,20 +14,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from mcp.client.session import ClientSession
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
 
+from tests.rigs.homes import make_home
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
+from tests.rigs.wire import Process, close_pipes, start_server
 
 PROMPT = "ready> "
 
+Received = MemoryObjectReceiveStream[SessionMessage | Exception]
+Sent = MemoryObjectSendStream[SessionMessage]
+
 
 @dataclass(frozen=True)
-class Made:
-    """The ids of a session that a test made."""
+class MadeSession:
+    """The ids of a session that a test created."""
 
     session: str
     name: str
@@ -46,7 +52,7 @@ class Rig:
 
     @property
     def canary(self) -> Path:
-        """A file that is there when a text was run that should not have been."""
+        """Return a file that exists if a text was run that must not be."""
         return self.folder / "canary"
 
     async def ask(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
@@ -55,7 +61,7 @@ class Rig:
         return result
 
     async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The structured answer; it keeps its own schema, and the text says the same."""
+        """Return the structured answer, after checking its schema and that the text is the same."""
         result = await self.ask(name, arguments)
         text = only_text(result)
         assert not result.is_error, f"{name}: {text}"
@@ -66,7 +72,7 @@ class Rig:
         return answer
 
     def _checker(self, name: str) -> Validator:
-        """The schema itself is checked once: that takes a hundred times longer than to check an answer."""
+        """Check the schema itself once: that takes a hundred times longer than checking an answer."""
         if name not in self._checkers:
             schema = self.tools[name].output_schema
             assert schema is not None
@@ -76,7 +82,7 @@ class Rig:
         return self._checkers[name]
 
     async def text(self, name: str, /, **arguments: Any) -> str:
-        """The answer of a tool that answers with a body of text."""
+        """Return the answer of a tool that answers with text."""
         result = await self.ask(name, arguments)
         assert not result.is_error, only_text(result)
         assert result.structured_content is None
@@ -92,35 +98,40 @@ class Rig:
         return text
 
     def raw(self, *args: str, check: bool = True) -> str:
-        """What a person would type."""
+        """Run a tmux command as a person does."""
         argv = [_tmux(), "-u", "-S", self.socket, "-f", "/dev/null", *args]
         done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=clean(self.folder)
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            env=clean_environment(self.folder),
         )
         if check and done.returncode:
             raise AssertionError(f"{args}: {done.stderr}")
         return done.stdout.rstrip("\n")
 
-    async def session_of_ours(self, name: str, command: str | None = None, **more: Any) -> Made:
+    async def session_of_ours(self, name: str, command: str | None = None, **more: Any) -> MadeSession:
         answer = await self.call(
             "create-session", name=name, **({"command": command} if command else {}), **more
         )
-        made = Made(answer["sessionId"], answer["sessionName"], answer["windowId"], answer["paneId"])
+        made = MadeSession(answer["sessionId"], answer["sessionName"], answer["windowId"], answer["paneId"])
         if command is None:
-            await self.shows(made.pane, PROMPT.strip())
+            await self.wait_until_shown(made.pane, PROMPT.strip())
         return made
 
-    def session_of_a_person(self, name: str, *command: str) -> Made:
+    def session_of_a_person(self, name: str, *command: str) -> MadeSession:
         row = "#{session_id} #{window_id} #{pane_id}"
         size = ("-x", "200", "-y", "50")
         ids = self.raw("new-session", "-d", "-P", "-F", row, "-s", name, *size, *command).split()
-        return Made(ids[0], name, ids[1], ids[2])
+        return MadeSession(ids[0], name, ids[1], ids[2])
 
     async def screen(self, pane: str) -> str:
         return await self.text("capture-pane", paneId=pane)
 
-    async def shows(self, pane: str, wanted: str) -> str:
-        """Wait until a pane shows this, and answer its screen."""
+    async def wait_until_shown(self, pane: str, wanted: str) -> str:
+        """Wait until a pane shows a text, and return its screen."""
 
         async def look() -> str:
             screen = await self.screen(pane)
@@ -128,8 +139,8 @@ class Rig:
 
         return str(await eventually(look))
 
-    async def reads(self, pane: str, wanted: str) -> str:
-        """The same by read-pane: what we pipe comes a little later than the screen."""
+    async def wait_until_read(self, pane: str, wanted: str) -> str:
+        """Wait until read-pane returns a text: the stream is a little later than the screen."""
 
         async def look() -> str:
             text = str((await self.call("read-pane", paneId=pane))["text"])
@@ -138,10 +149,10 @@ class Rig:
         return str(await eventually(look))
 
     async def run(self, pane: str, command: str) -> None:
-        """Type a command at a shell's prompt, and wait until it stands at the next."""
+        """Type a command at a shell's prompt, and wait for the next prompt."""
         mark = f"done-{os.urandom(4).hex()}"
         await self.call("send-keys", paneId=pane, keys=f"{command}; echo {mark[:5]}''{mark[5:]}", enter=True)
-        await self.reads(pane, f"{mark}\n{PROMPT}")
+        await self.wait_until_read(pane, f"{mark}\n{PROMPT}")
 
 
 def only_text(result: types.CallToolResult) -> str:
@@ -152,15 +163,15 @@ def only_text(result: types.CallToolResult) -> str:
 
 @asynccontextmanager
 async def serving(scope: str, *, keeper: bool = True, config: str | None = None) -> AsyncIterator[Rig]:
-    """A server of this scope; a person's session keeps tmux running, whatever a test ends."""
+    """Yield a server of a scope. A person's session keeps tmux running, whatever a test kills."""
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
-    (folder / "home").mkdir()
+    make_home(folder / "home")
     (folder / "home" / ".profile").write_text(f"PS1='{PROMPT}'\n")
     if config is not None:
         (folder / "config.toml").write_text(config)
     socket = str(folder / "s")
     try:
-        async with _connected(scope, folder, socket) as client:
+        async with _connect(scope, folder, socket) as client:
             rig = Rig(client, folder, socket)
             listed = await client.list_tools()
             rig.tools = {tool.name: tool for tool in listed.tools}
@@ -173,8 +184,8 @@ async def serving(scope: str, *, keeper: bool = True, config: str | None = None)
 
 
 @asynccontextmanager
-async def _connected(scope: str, folder: Path, socket: str) -> AsyncIterator[ClientSession]:
-    """The client lives in one task from its beginning to its end: a fixture has two, and it must not."""
+async def _connect(scope: str, folder: Path, socket: str) -> AsyncIterator[ClientSession]:
+    """Run the client in one task: a fixture's set-up and tear-down may be two."""
     ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
     task = asyncio.create_task(_client(scope, folder, socket, ready, leave))
@@ -190,24 +201,45 @@ async def _connected(scope: str, folder: Path, socket: str) -> AsyncIterator[Cli
 async def _client(
     scope: str, folder: Path, socket: str, ready: asyncio.Future[ClientSession], leave: asyncio.Event
 ) -> None:
-    parameters = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "muxpilot", "--scope", scope, "--socket", socket],
-        env=clean(folder),
-        cwd=folder,
-    )
-    with (folder / "log").open("w") as log:
-        async with (
-            stdio_client(parameters, errlog=log) as (reader, writer),
-            ClientSession(reader, writer) as client,
-        ):
-            await client.initialize()
-            ready.set_result(client)
-            await leave.wait()
+    process = await start_server(["--scope", scope, "--socket", socket], clean_environment(folder), folder)
+    async with _streams(process) as (reader, writer), ClientSession(reader, writer) as client:
+        await client.initialize()
+        ready.set_result(client)
+        await leave.wait()
 
 
-def clean(folder: Path) -> dict[str, str]:
-    """An environment that is nobody's."""
+@asynccontextmanager
+async def _streams(process: Process) -> AsyncIterator[tuple[Received, Sent]]:
+    """Yield the two streams of the SDK's client, joined to a server's pipes; then end the server."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+    arriving, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, leaving = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive() -> None:
+        async with arriving:
+            while line := await stdout.readline():
+                await arriving.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line)))
+
+    async def send() -> None:
+        async with leaving:
+            async for item in leaving:
+                stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await stdin.drain()
+
+    async with received, sent, anyio.create_task_group() as tasks:
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        yield received, sent
+        stdin.close()
+        await asyncio.wait_for(process.wait(), LIMIT_S)
+        tasks.cancel_scope.cancel()
+    close_pipes(process)
+
+
+def clean_environment(folder: Path) -> dict[str, str]:
+    """Return an environment with nothing of the person who runs the tests."""
     config = folder / "config.toml"
     return {
         **({"TMUX_MCP_CONFIG": str(config)} if config.exists() else {}),

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.rigs.mcp_client import Made, Rig, serving
-from tests.rigs.policies import Place, Policy, policies, standing
+from tests.rigs.mcp_client import MadeSession, Rig, serving
+from tests.rigs.policies import Policy, PolicyPlace, place_with_sessions, policies
 
 _NUMBERS = itertools.count(1)
 
 Call = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 Fails = Callable[..., Coroutine[Any, Any, str]]
-Shell = Callable[..., Coroutine[Any, Any, Made]]
+Shell = Callable[..., Coroutine[Any, Any, MadeSession]]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -28,28 +28,28 @@ async def rig() -> AsyncIterator[Rig]:
 
 @pytest.fixture
 def call(rig: Rig) -> Call:
-    """`await call("list-panes", windowId="@1")`: the structured answer, checked against its schema."""
+    """Return `call`: `await call("list-panes", windowId="@1")` is the answer, checked by its schema."""
     return rig.call
 
 
 @pytest.fixture
 def fails(rig: Rig) -> Fails:
-    """The one line with which a call is refused."""
+    """Return `fails`, which returns the error line of a call."""
     return rig.fails
 
 
 @pytest.fixture
 def name() -> str:
-    """A session's name that no other test has."""
+    """Return a session name that no other test uses."""
     return f"test-{next(_NUMBERS)}"
 
 
 @pytest.fixture
 def pane(rig: Rig, name: str) -> Iterator[Shell]:
-    """`made = await pane()`: a session of ours whose shell stands at its prompt; or one with a command."""
+    """Yield `pane`: `made = await pane()` creates a session at its prompt, or one that runs a command."""
     ids: list[str] = []
 
-    async def make(command: str | None = None, **more: Any) -> Made:
+    async def make(command: str | None = None, **more: Any) -> MadeSession:
         made = await rig.session_of_ours(f"{name}-{next(_NUMBERS)}", command, **more)
         ids.append(made.session)
         return made
@@ -60,12 +60,12 @@ def pane(rig: Rig, name: str) -> Iterator[Shell]:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
-    """A tmux with sessions of a person and of others, for tests of what a policy lets through."""
-    with standing() as place:
+def place() -> Iterator[PolicyPlace]:
+    """Yield a tmux with several sessions, for tests of policies."""
+    with place_with_sessions() as place:
         yield place
 
 
 @pytest.fixture
-def under(place: Place, tmp_path: Path) -> Policy:
+def under(place: PolicyPlace, tmp_path: Path) -> Policy:
     return policies(place, tmp_path)

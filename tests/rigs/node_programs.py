@@ -34,17 +34,17 @@ _ENVIRONMENT = dict(os.environ)
 
 
 def node_programs() -> Path | str:
-    """The folder that holds `node_modules`, or the reason why there is none, to skip with."""
-    return _installed(*PACKAGES.items())
+    """Return the folder with `node_modules`, or the reason to skip."""
+    return _find_or_install(*PACKAGES.items())
 
 
 def claude_code() -> Path | str:
-    """The same for Claude Code, which is large: only who asks for it has it installed."""
-    return _installed(*CLAUDE.items())
+    """Return the same for Claude Code. It is large, so it is installed only on request."""
+    return _find_or_install(*CLAUDE.items())
 
 
 @cache
-def _installed(*packages: tuple[str, str]) -> Path | str:
+def _find_or_install(*packages: tuple[str, str]) -> Path | str:
     place = CACHE / "-".join(version.replace(".", "_") for _, version in packages)
     try:
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.app import App, build
-from muxpilot.config import settings
-from muxpilot.tmux.models import IS_NO_HUB
-from tests.rigs.mcp_client import clean
+from muxpilot.config import load_settings
+from muxpilot.tmux.models import NOT_HUB_FILTER
+from tests.rigs.mcp_client import clean_environment
 from tests.rigs.waiting import LIMIT_S, end_server
 
 TMUX = shutil.which("tmux") or "tmux"
 
 
 @dataclass(frozen=True)
-class Place:
+class PolicyPlace:
     """A tmux with the sessions `dev` (two panes in a window, one in another) and `other`."""
 
     folder: Path
@@ -34,22 +34,24 @@ class Place:
 
     def raw(self, *args: str) -> str:
         argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, env=clean(self.folder))
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=LIMIT_S, env=clean_environment(self.folder)
+        )
         return done.stdout.rstrip("\n")
 
     def ids(self, what: str) -> set[str]:
         return set(self.rows("list-panes", f"#{{{what}}}").split())
 
     def rows(self, command: str, fields: str) -> str:
-        """Of all there is but muxpilot's own connections, which take a moment to go."""
-        return self.raw(command, "-a", "-F", fields, "-f", IS_NO_HUB)
+        """Return rows of everything but muxpilot's own connections, which take a moment to end."""
+        return self.raw(command, "-a", "-F", fields, "-f", NOT_HUB_FILTER)
 
 
 @contextmanager
-def standing() -> Iterator[Place]:
+def place_with_sessions() -> Iterator[PolicyPlace]:
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     (folder / "home").mkdir()
-    place = Place(folder, str(folder / "s"), {})
+    place = PolicyPlace(folder, str(folder / "s"), {})
     show = ("-P", "-F", "#{pane_id}")
     place.panes["one"] = place.raw(
         "new-session", "-d", *show, "-s", "dev", "-n", "first", "-x", "80", "-y", "24"
@@ -65,8 +67,8 @@ def standing() -> Iterator[Place]:
 
 
 @dataclass(frozen=True)
-class Under:
-    """An application under a policy."""
+class AppUnderPolicy:
+    """An application with a policy."""
 
     app: App
 
@@ -75,7 +77,7 @@ class Under:
         assert not answer.is_error, f"{name}: {answer.text}"
         return answer.structured if answer.structured is not None else answer.text
 
-    async def denied(self, key: str, name: str, /, **arguments: Any) -> str:
+    async def check_denied(self, key: str, name: str, /, **arguments: Any) -> str:
         answer = await self.app.dispatch.call(name, arguments)
         assert answer.error == "denied", answer.text
         assert answer.text.startswith(f"{name} is denied by {key}: ")
@@ -86,14 +88,14 @@ class Under:
 Policy = Callable[..., Any]
 
 
-def policies(place: Place, tmp_path: Path) -> Policy:
+def policies(place: PolicyPlace, tmp_path: Path) -> Policy:
     @asynccontextmanager
-    async def open_app(toml: str, **environment: str) -> AsyncIterator[Under]:
+    async def open_app(toml: str, **environment: str) -> AsyncIterator[AppUnderPolicy]:
         path = tmp_path / "config.toml"
         path.write_text(toml.replace("SOCKET", place.socket))
-        app = build(settings(environment, scope="all", socket=place.socket, config=str(path)))
+        app = build(load_settings(environment, scope="all", socket=place.socket, config=str(path)))
         try:
-            yield Under(app)
+            yield AppUnderPolicy(app)
         finally:
             await app.close()
 

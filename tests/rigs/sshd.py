@@ -1,4 +1,4 @@
-"""A private sshd on loopback, with keys of its own: another host, as far as anybody can tell."""
+"""A private sshd on loopback, with keys of its own, that stands for another host."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.rigs.waiting import send_signal
+
 LIMIT_S = 20.0
 
 
 @dataclass
 class Sshd:
-    """`arguments` are those of ssh that get there: options, then the destination."""
+    """A running sshd. `arguments` are what ssh needs to reach it: options, then the destination."""
 
     folder: Path
     port: int
     program: str
     address: str = "127.0.0.1"
-    inside: Sequence[str] = ()  # a command that runs it somewhere else
+    inside: Sequence[str] = ()  # a command that runs it elsewhere, such as in a namespace
     process: subprocess.Popen[bytes] | None = None
     stopped: list[int] = field(default_factory=list)
 
@@ -41,11 +43,11 @@ class Sshd:
 
     @property
     def processes(self) -> set[int]:
-        """One more, or two, with each connection that somebody has."""
+        """Return the pids of sshd: the listener, and one or two for each open connection."""
         return set(self._pids())
 
     def start(self) -> None:
-        """With an environment that is nobody's, as the system starts it."""
+        """Start sshd with a clean environment, as the system does, and wait until it listens."""
         with (self.folder / "log").open("ab") as log:
             argv = [*self.inside, self.program, "-D", "-e", "-f", str(self.folder / "config")]
             self.process = subprocess.Popen(argv, stderr=log, env={"PATH": os.environ["PATH"]})
@@ -55,10 +57,10 @@ class Sshd:
             time.sleep(0.01)
 
     def kill(self) -> None:
-        """The host is gone: the listener, and all that came through it; not what they have started."""
-        self.freeze()  # or somebody comes in between
+        """Kill the listener and all connections, as if the host were gone; not the programs they started."""
+        self.freeze()  # so that no connection arrives meanwhile
         for pid in self.stopped:
-            _signal(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
         self.stopped = []
         if self.process is not None:
             self.process.wait(LIMIT_S)
@@ -66,18 +68,18 @@ class Sshd:
 
     def break_connections(self) -> None:
         for pid in self._pids()[1:]:
-            _signal(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
 
     def freeze(self) -> None:
-        """All of them: one that runs yet may have started another."""
+        """Stop all processes of sshd. Repeat, because one that still ran may have started another."""
         while new := [pid for pid in self._pids() if pid not in self.stopped]:
             for pid in new:
-                _signal(pid, signal.SIGSTOP)
+                send_signal(pid, signal.SIGSTOP)
             self.stopped += new
 
     def thaw(self) -> None:
         for pid in self.stopped:
-            _signal(pid, signal.SIGCONT)
+            send_signal(pid, signal.SIGCONT)
         self.stopped = []
 
     def _is_listening(self) -> bool:
@@ -86,18 +88,13 @@ class Sshd:
             return probe.connect_ex((self.address, self.port)) == 0
 
     def _pids(self) -> list[int]:
-        """The listener and the sshds below it, the outermost first."""
+        """Return the pids of the listener and of the sshds below it, the listener first."""
         found = [self.process.pid] if self.process is not None else []
         for pid in found:
             for child in _children(pid):
                 if _name(child).startswith("sshd"):
                     found.append(child)
         return found
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):  # one whose connection has just ended
-        os.kill(pid, number)
 
 
 def _children(pid: int) -> list[int]:
@@ -115,7 +112,7 @@ def _name(pid: int) -> str:
 
 
 def _free_port() -> int:
-    """Below those that the kernel gives to whoever connects: it stays free while the host is gone."""
+    """Return a free port below the range of outgoing connections, so that it stays free after a kill."""
     while True:
         port = 10_000 + secrets.randbelow(20_000)
         with socket.socket() as probe, suppress(OSError):
@@ -124,10 +121,10 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serving(
+def run_sshd(
     folder: Path, variables: Mapping[str, str], *, address: str = "127.0.0.1", inside: Sequence[str] = ()
 ) -> Iterator[Sshd]:
-    """An sshd whose far side has these variables; it ends with the block."""
+    """Run an sshd for the time of the block. Its sessions have these variables."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if program is None or shutil.which("ssh") is None:
         pytest.skip("no sshd here")

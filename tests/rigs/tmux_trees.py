@@ -39,9 +39,9 @@ CACHE = _cache_folder()
 
 @cache
 def second_tmux() -> Path | str:
-    """The path of a tmux other than the system's, or the reason why there is none, to skip with.
+    """Return the path of a tmux other than the system's, or the reason to skip where there is none.
 
-    The first call may take as long as a download: make it outside a test's own time limit.
+    The first call downloads it: make that call outside of a test's time limit.
     """
     wrapper = CACHE / "trixie" / "tmux"
     try:

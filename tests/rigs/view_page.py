@@ -1,4 +1,4 @@
-"""`muxpilot view` in this process, with a page that only reads the stream."""
+"""Run `muxpilot view` in this process, and read its event stream as the page does."""
 
 from __future__ import annotations
 
@@ -15,65 +15,69 @@ from typing import Any
 
 import httpx2
 
-from muxpilot.config import Audit, Security, Settings
-from muxpilot.view.run_page import listen, run
+from muxpilot.config import AuditSettings, SecuritySettings, Settings
+from muxpilot.view.run_page import open_page_listener, run
 
 LIMIT_S = 20.0
 
 
 @asynccontextmanager
-async def viewing(
-    socket: str, *, audit: Path | None = None, security: Security | None = None, ssh: str | None = None
+async def run_view(
+    socket: str,
+    *,
+    audit: Path | None = None,
+    security: SecuritySettings | None = None,
+    ssh: str | None = None,
 ) -> AsyncIterator[str]:
-    """The address that a person would be told."""
+    """Run the page and yield its address."""
     settings = Settings(
         socket=socket,
         ssh=ssh,
-        audit=Audit(path=str(audit) if audit else None),
-        security=security or Security(),
+        audit=AuditSettings(path=str(audit) if audit else None),
+        security=security or SecuritySettings(),
     )
-    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopped = asyncio.Event()
-    serving = asyncio.create_task(run(settings, listen(0), told.set_result, stopped))
+    serving = asyncio.create_task(run(settings, open_page_listener(0), address.set_result, stopped))
     try:
-        yield await asyncio.wait_for(told, LIMIT_S)
+        yield await asyncio.wait_for(address, LIMIT_S)
     finally:
         stopped.set()
         await asyncio.wait_for(serving, LIMIT_S)
 
 
 @dataclass
-class Reader:
-    """What a page was told: the last scene, the trail, and by pane id its screens and its text."""
+class EventReader:
+    """The events that a page received: the last overview, the audit log, the screens and text of panes."""
 
-    scene: dict[str, Any] = field(default_factory=dict)
-    trail: list[dict[str, Any]] = field(default_factory=list)
-    trail_problem: str | None = None
+    overview: dict[str, Any] = field(default_factory=dict)
+    audit: list[dict[str, Any]] = field(default_factory=list)
+    audit_problem: str | None = None
     screens: defaultdict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     texts: defaultdict[str, str] = field(default_factory=lambda: defaultdict(str))
 
     @property
     def panes(self) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in self.scene.get("panes", [])}
+        return {row["id"]: row for row in self.overview.get("panes", [])}
 
-    def shown(self, pane: str) -> str:
-        """The newest screen of a pane, and what came after it."""
+    def screen_text(self, pane: str) -> str:
+        """Return the newest screen of a pane and the output after it."""
         return "\n".join(self.screens[pane][-1]["lines"] if self.screens[pane] else []) + self.texts[pane]
 
-    async def until(self, check: Callable[[], object], limit_s: float = LIMIT_S) -> None:
+    async def wait_until(self, check: Callable[[], object], limit_s: float = LIMIT_S) -> None:
         deadline = time.monotonic() + limit_s
         while not check():
-            assert time.monotonic() < deadline, (self.scene, dict(self.texts), self.trail)
+            assert time.monotonic() < deadline, (self.overview, dict(self.texts), self.audit)
             await asyncio.sleep(0.01)
 
-    def hear(self, what: str, facts: dict[str, Any]) -> None:
+    def receive(self, name: str, facts: dict[str, Any]) -> None:
         pane = str(facts.get("key", "")).rpartition(" ")[2]
-        if what == "scene":
-            self.scene = facts
-        elif what == "trail":
-            self.trail += facts["entries"]
-            self.trail_problem = facts["problem"]
-        elif what == "screen":
+        if name == "overview":
+            self.overview = facts
+        elif name == "audit":
+            self.audit += facts["entries"]
+            self.audit_problem = facts["problem"]
+        elif name == "screen":
             self.screens[pane].append(facts)
             self.texts[pane] = ""
         else:
@@ -81,32 +85,32 @@ class Reader:
 
 
 @asynccontextmanager
-async def page(url: str, query: str = "") -> AsyncIterator[Reader]:
-    reader = Reader()
+async def open_page(url: str, query: str = "") -> AsyncIterator[EventReader]:
+    reader = EventReader()
     async with (
         httpx2.AsyncClient(timeout=LIMIT_S, verify=False) as client,
         client.stream("GET", f"{url}events{query}") as response,
     ):
         assert response.status_code == 200
-        hearing = asyncio.create_task(_hear(response, reader))
+        receiving = asyncio.create_task(_receive_events(response, reader))
         try:
             yield reader
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            receiving.cancel()
+            await asyncio.gather(receiving, return_exceptions=True)
 
 
-async def _hear(response: httpx2.Response, reader: Reader) -> None:
-    what = ""
+async def _receive_events(response: httpx2.Response, reader: EventReader) -> None:
+    event = ""
     async for line in response.aiter_lines():
         name, _, value = line.partition(": ")
         if name == "event":
-            what = value
+            event = value
         elif name == "data":
-            reader.hear(what, json.loads(value))
+            reader.receive(event, json.loads(value))
 
 
-def line(tool: str, **facts: Any) -> str:
-    """A line of an audit log."""
+def audit_line(tool: str, **facts: Any) -> str:
+    """Return a line of an audit log."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return json.dumps({"ts": now, "tool": tool, "output_bytes": 0, "ok": True, "ms": 1.0, **facts}) + "\n"

@@ -12,6 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LIMIT_S = 20.0
+# A check often starts a process: one that is made all the time takes the CPU from what is waited for.
+FIRST_PAUSE_S = 0.005
+LONGEST_PAUSE_S = 0.05
 
 
 def server_pid(binary: str, socket: str) -> int | None:
@@ -24,7 +27,7 @@ def server_pid(binary: str, socket: str) -> int | None:
 
 
 def end_server(binary: str, socket: str) -> None:
-    """kill-server returns before the server is dead: wait for it."""
+    """End the server on a socket, and wait for its end: `kill-server` returns before that."""
     pid = server_pid(binary, socket)
     if pid is None:
         return
@@ -33,13 +36,18 @@ def end_server(binary: str, socket: str) -> None:
     deadline = time.monotonic() + 5
     while is_running(pid):
         if time.monotonic() > deadline:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
         time.sleep(0.005)
 
 
+def send_signal(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may have ended already."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
 def is_running(pid: int) -> bool:
-    """A zombie that nobody has collected does not run any more."""
+    """Tell whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -47,23 +55,26 @@ def is_running(pid: int) -> bool:
 
 
 def patient(limit_s: float) -> float:
-    """A limit for a machine that has the time, and longer where others keep it busy."""
+    """Return a time limit, longer in proportion to the load of a busy machine."""
     return limit_s * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @contextmanager
 def within(limit_s: float) -> Iterator[None]:
+    """Assert that the block takes less than this long, or longer on a busy machine."""
     began = time.monotonic()
     yield
     assert time.monotonic() - began < patient(limit_s)
 
 
 async def eventually(check: Callable[[], Awaitable[object]], *, limit_s: float = LIMIT_S) -> object:
-    """Wait until a condition holds, and answer what it answered."""
+    """Wait until a check returns something true, and return that."""
     deadline = time.monotonic() + limit_s
+    pause_s = FIRST_PAUSE_S
     while True:
         value = await check()
         if value:
             return value
         assert time.monotonic() < deadline, f"still {value!r} after {limit_s:g} s"
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)

@@ -1,4 +1,4 @@
-"""A raw MCP client: it sends what it is told to, and hides nothing of what comes back."""
+"""A raw MCP client: it sends any line and shows everything that comes back."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.rigs import fork_server
+from tests.rigs.fork_server import ForkedProcess
+from tests.rigs.homes import make_home
 from tests.rigs.waiting import end_server, server_pid
 
 LIMIT_S = float(os.environ.get("MUXPILOT_PATIENCE_S", "40"))  # more where many things run at once
+LONGEST_LINE = 1 << 24
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSION = "2026-07-28"
 ENVELOPE = {
@@ -30,10 +34,11 @@ ENVELOPE = {
 TMUX = shutil.which("tmux") or "tmux"  # found once: a test may hide it
 
 Message = dict[str, Any]
+Process = asyncio.subprocess.Process | ForkedProcess
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What a server sees of the person who runs the tests: nothing."""
+    """Return a server's environment, with nothing of the person who runs the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "TERM") if name in os.environ}
     return {**kept, "HOME": str(home), "SHELL": "/bin/sh", "PS1": "$ ", "LANG": "C.UTF-8"}
 
@@ -43,22 +48,22 @@ def command(*args: str) -> list[str]:
 
 
 class Pending(asyncio.Future[Message]):
-    """An answer that is still to come, and the id of its request."""
+    """A pending answer, and the id of its request."""
 
     id: int
 
 
 class Wire:
-    """One server process; answers are found by their id, everything else is kept in order."""
+    """One server process. Answers are matched by their id, everything else is kept in order."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Process) -> None:
         self.process = process
         self.notices: list[Message] = []
         self.unasked: list[Message] = []
         self.envelope: Message | None = None
         self._ids = count(1)
         self._waiting: dict[int | str, Pending] = {}
-        self._heard = asyncio.Event()
+        self._received = asyncio.Event()
         self._pump = asyncio.create_task(self._listen())
 
     @property
@@ -87,7 +92,7 @@ class Wire:
         return await self.start("tools/call", {"name": tool, "arguments": arguments})
 
     async def ask(self, method: str, params: Message | None = None, *, limit_s: float = LIMIT_S) -> Message:
-        """A request and its whole answer, result or error."""
+        """Send a request and return its whole answer, result or error."""
         return await asyncio.wait_for(await self.start(method, params), limit_s)
 
     async def result(self, method: str, params: Message | None = None) -> Any:
@@ -95,13 +100,13 @@ class Wire:
         assert "result" in answer, answer
         return answer["result"]
 
-    async def fault(self, method: str, params: Message | None = None) -> Any:
+    async def error(self, method: str, params: Message | None = None) -> Any:
         answer = await self.ask(method, params)
         assert "error" in answer, answer
         return answer["error"]
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """The data of a tool's good answer."""
+        """Call a tool and return the data of its answer, which must be no error."""
         result = await self.result("tools/call", {"name": tool, "arguments": arguments})
         assert not result.get("isError"), result
         return result.get("structuredContent", result["content"][0]["text"])
@@ -116,37 +121,39 @@ class Wire:
         await self.notify("notifications/initialized")
         return result
 
-    def be_modern(self) -> None:
+    def use_modern_revision(self) -> None:
         self.envelope = ENVELOPE
 
-    async def told(self, wanted: Callable[[Message], bool], *, limit_s: float = LIMIT_S) -> Message:
-        """The first notification of this kind, which is then no longer kept."""
-        return await self._first(self.notices, wanted, limit_s)
+    async def wait_for_notification(
+        self, wanted: Callable[[Message], bool], *, limit_s: float = LIMIT_S
+    ) -> Message:
+        """Wait for the first notification that matches, and remove it."""
+        return await self._wait_for_first(self.notices, wanted, limit_s)
 
-    async def complaint(self) -> Message:
-        """The next answer that belongs to no request of ours."""
-        return await self._first(self.unasked, lambda message: True, LIMIT_S)
+    async def next_unmatched_answer(self) -> Message:
+        """Return the next answer that belongs to no request of ours."""
+        return await self._wait_for_first(self.unasked, lambda message: True, LIMIT_S)
 
     async def stop_reading(self) -> None:
-        """Leave what comes in the pipe, as a client does that hangs."""
+        """Stop reading, as a client does that hangs."""
         self._pump.cancel()
         await asyncio.wait([self._pump])
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         self._pump = asyncio.create_task(self._listen())
 
-    async def finished(self) -> None:
-        """Everything that the server ever said has been read."""
+    async def wait_until_all_read(self) -> None:
+        """Wait until everything that the server wrote has been read."""
         await asyncio.wait_for(asyncio.wait([self._pump]), LIMIT_S)
         self._pump.result()
 
-    async def leave(self) -> int:
-        """Close stdin and see the server off."""
+    async def close_stdin(self) -> int:
+        """Close stdin and wait until the server has ended."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return await self.ended()
+        return await self.wait_for_exit()
 
-    async def ended(self, limit_s: float = LIMIT_S) -> int:
+    async def wait_for_exit(self, limit_s: float = LIMIT_S) -> int:
         return await asyncio.wait_for(self.process.wait(), limit_s)
 
     async def stderr(self) -> str:
@@ -154,37 +161,39 @@ class Wire:
         return (await self.process.stderr.read()).decode()
 
     async def close(self) -> None:
-        """Politely, so that tmux is left in order; a server that stays is killed."""
+        """End the server by closing stdin, so that it cleans up. Kill one that stays."""
         try:
-            await asyncio.wait_for(self.leave(), 5)
+            await asyncio.wait_for(self.close_stdin(), 5)
         except TimeoutError:
             with suppress(ProcessLookupError):  # it may end just now
                 self.process.kill()
             await self.process.wait()
         await self.stop_reading()
-        self.process._transport.close()  # type: ignore[attr-defined]
+        close_pipes(self.process)
 
     def _params(self, params: Message | None) -> Message:
         return {**(params or {}), **({"_meta": self.envelope} if self.envelope else {})}
 
-    async def _first(self, kept: list[Message], wanted: Callable[[Message], bool], limit_s: float) -> Message:
+    async def _wait_for_first(
+        self, kept: list[Message], wanted: Callable[[Message], bool], limit_s: float
+    ) -> Message:
         async with asyncio.timeout(limit_s):
             while True:
                 for message in kept:
                     if wanted(message):
                         kept.remove(message)
                         return message
-                self._heard.clear()
-                await self._heard.wait()
+                self._received.clear()
+                await self._received.wait()
 
     async def _listen(self) -> None:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
-            self._sort(json.loads(line))
-            self._heard.set()
+            self._file_message(json.loads(line))
+            self._received.set()
 
-    def _sort(self, message: Message) -> None:
-        """Nothing but JSON-RPC may ever come: anything else fails here."""
+    def _file_message(self, message: Message) -> None:
+        """Keep a message. Anything but JSON-RPC fails here."""
         assert message["jsonrpc"] == "2.0", message
         if "method" in message:
             assert "id" not in message, message
@@ -199,25 +208,46 @@ class Wire:
 
 @asynccontextmanager
 async def serving(
-    home: Path, *args: str, program: str | None = None, **variables: str
+    home: Path,
+    *args: str,
+    program: str | None = None,
+    is_new: bool = False,
+    env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Wire]:
-    """A server on the other end of two pipes, ended on the way out; `program` is one in Python."""
-    pipe = asyncio.subprocess.PIPE
-    argv = command(*args) if program is None else [sys.executable, "-c", program, *args]
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env=environment(home) | variables,
-        cwd=home,
-        limit=1 << 24,
-    )
-    wire = Wire(process)
+    """Run a server on the other end of pipes: forked, or a new process, or a Python `program`."""
+    variables = {**environment(home), **(env or {})}
+    if program is not None:
+        wire = Wire(await new_process([sys.executable, "-c", program, *args], variables, home))
+    else:
+        wire = Wire(await start_server(args, variables, home, is_new=is_new))
     try:
         yield wire
     finally:
         await wire.close()
+
+
+async def start_server(
+    args: Sequence[str], env: dict[str, str], cwd: Path, *, is_new: bool = False
+) -> Process:
+    """Start muxpilot with three pipes: forked where that is possible, or as a new process."""
+    if is_new or not fork_server.IS_AVAILABLE:
+        return await new_process(command(*args), env, cwd)
+    return await fork_server.fork(args, env, cwd, LONGEST_LINE)
+
+
+async def new_process(argv: list[str], env: dict[str, str], cwd: Path) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, limit=LONGEST_LINE
+    )
+
+
+def close_pipes(process: Process) -> None:
+    """Close our ends of the pipes of a process that has ended."""
+    if isinstance(process, ForkedProcess):
+        process.close()
+    else:
+        process._transport.close()  # type: ignore[attr-defined]
 
 
 class Place:
@@ -227,12 +257,15 @@ class Place:
         self.home = folder / "home"
         self.passing = folder / "tmp"
         self.socket = str(folder / "s")
-        self.home.mkdir()
+        make_home(self.home)
         self.passing.mkdir()
 
-    def serve(self, *args: str, program: str | None = None) -> AbstractAsyncContextManager[Wire]:
+    def serve(
+        self, *args: str, program: str | None = None, is_new: bool = False
+    ) -> AbstractAsyncContextManager[Wire]:
         where = ("--socket", self.socket)
-        return serving(self.home, *where, *args, program=program, TMPDIR=str(self.passing))
+        env = {"TMPDIR": str(self.passing)}
+        return serving(self.home, *where, *args, program=program, is_new=is_new, env=env)
 
     def tmux(self, *args: str) -> str:
         """What a person would type."""
@@ -244,8 +277,8 @@ class Place:
         return done.stdout.rstrip("\n")
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """tmux neither answers nor ends, until the way out."""
+    def tmux_stopped(self) -> Iterator[None]:
+        """Stop tmux, so that it neither answers nor ends, until the block ends."""
         pid = server_pid(TMUX, self.socket)
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)

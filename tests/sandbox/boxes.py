@@ -1,4 +1,4 @@
-"""Servers that run in a box of some kind, spoken to through their two pipes."""
+"""Servers in sandboxes and containers, reached through their two pipes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.rigs.wire import LIMIT_S, Wire
 
 
 @asynccontextmanager
-async def box(
+async def serve_in_box(
     argv: Sequence[str], folder: Path, env: Mapping[str, str], *, patience_s: float = LIMIT_S
 ) -> AsyncIterator[Wire]:
-    """A program that ends up serving; to set up the box may take its time."""
+    """Start a program that becomes a server. Setting up the box may take a while."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=folder, limit=1 << 24
@@ -29,13 +29,13 @@ async def box(
         await wire.close()
 
 
-async def run(wire: Wire, command: str) -> str:
-    """What a command prints in a pane of scope `debug`, to its end."""
+async def run_in_debug_pane(wire: Wire, command: str) -> str:
+    """Run a command in a pane of scope `debug` and return its output."""
     answer = await wire.call("tmux_create_pane", command=f"{command}; echo E''ND")
     pane = answer.partition("(id: ")[2].partition(")")[0]
 
-    async def look() -> str:
+    async def finished_output() -> str:
         text = str(await wire.call("tmux_capture_pane", pane_id=pane, lines=1000))
         return text if "END" in text else ""
 
-    return str(await eventually(look)).removesuffix("END").strip()
+    return str(await eventually(finished_output)).removesuffix("END").strip()

@@ -1,4 +1,4 @@
-"""The Containerfile, built and run where podman and buildah are: two minutes and more.
+"""The Containerfile, built and run if podman and buildah are installed: two minutes and more.
 
 MUXPILOT_TEST_CONTAINER=no leaves it out.
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.rigs.wire import Wire
-from tests.sandbox.boxes import box, run
+from tests.sandbox.boxes import run_in_debug_pane, serve_in_box
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("podman", "buildah", "runc", "mmdebstrap")
@@ -34,7 +34,7 @@ _ENVIRONMENT = dict(os.environ)
 
 @pytest.fixture(scope="module")
 def storage() -> Iterator[list[str]]:
-    """Flags for podman and buildah: everything in a folder that goes away again."""
+    """Yield flags for podman and buildah that keep everything in a temporary folder."""
     if _ENVIRONMENT.get("MUXPILOT_TEST_CONTAINER") == "no":
         pytest.skip("it takes two minutes, and MUXPILOT_TEST_CONTAINER says no")
     missing = [name for name in NEEDED if shutil.which(name) is None]
@@ -45,7 +45,7 @@ def storage() -> Iterator[list[str]]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def done(*argv: str) -> None:
+def run_or_fail(*argv: str) -> None:
     found = subprocess.run(
         argv, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=_ENVIRONMENT, cwd=ROOT
     )
@@ -56,11 +56,11 @@ def done(*argv: str) -> None:
 def image(storage: list[str]) -> str:
     tree = Path(storage[1]).with_name("base.tar")
     include = "--include=tmux,python3,python3-pip,procps,ca-certificates"
-    done("mmdebstrap", "--quiet", "--variant=essential", include, "bookworm", str(tree))
-    done("podman", *storage, "--cgroup-manager=cgroupfs", "import", str(tree), BASE)
+    run_or_fail("mmdebstrap", "--quiet", "--variant=essential", include, "bookworm", str(tree))
+    run_or_fail("podman", *storage, "--cgroup-manager=cgroupfs", "import", str(tree), BASE)
     tree.unlink()
     arguments = (f"BASE={BASE}", "PIP_ARGS=--break-system-packages --quiet")
-    done(
+    run_or_fail(
         *("buildah", *storage, "bud", "--isolation", "chroot", "--pull-never"),
         *("-v", "/etc/ssl/certs:/etc/ssl/certs:ro", "-t", IMAGE, "-f", "Containerfile"),
         *(word for argument in arguments for word in ("--build-arg", argument)),
@@ -69,15 +69,15 @@ def image(storage: list[str]) -> str:
     return IMAGE
 
 
-def contained(storage: list[str], image: str, workspace: Path) -> AbstractAsyncContextManager[Wire]:
-    """As the Containerfile says how to run it, and with the limits that this kind of machine needs."""
+def serve_in_container(storage: list[str], image: str, workspace: Path) -> AbstractAsyncContextManager[Wire]:
+    """Run the image as the Containerfile says, with the limits that this machine needs."""
     argv = (
         *("podman", *storage, "--cgroup-manager=cgroupfs", "--runtime", "runc", "run", "-i", "--rm"),
         *("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--network=none", "--read-only"),
         *("--tmpfs", "/tmp", "--cap-drop=all", "--security-opt=no-new-privileges"),
         *("-v", f"{workspace}:/workspace", image, "--scope", "debug", "--audit", "/workspace/audit.log"),
     )
-    return box(argv, workspace, _ENVIRONMENT, patience_s=LIMIT_S)
+    return serve_in_box(argv, workspace, _ENVIRONMENT, patience_s=LIMIT_S)
 
 
 async def test_the_image_serves_and_only_the_workspace_is_shared(
@@ -87,13 +87,13 @@ async def test_the_image_serves_and_only_the_workspace_is_shared(
     secret.write_text("secret")
     workspace = tmp_path / "work"
     workspace.mkdir()
-    async with contained(storage, image, workspace) as wire:
+    async with serve_in_container(storage, image, workspace) as wire:
         tools = await wire.result("tools/list")
         assert len(tools["tools"]) == 5
-        assert await run(wire, "pwd; echo made > here") == "/workspace"
-        assert "No such file" in await run(wire, f"cat {secret} 2>&1")
-        assert "Read-only file system" in await run(wire, "touch /usr/made 2>&1")
-        assert (await run(wire, "ls /sys/class/net")).split() == ["lo"]
-        assert await wire.leave() == 0
+        assert await run_in_debug_pane(wire, "pwd; echo made > here") == "/workspace"
+        assert "No such file" in await run_in_debug_pane(wire, f"cat {secret} 2>&1")
+        assert "Read-only file system" in await run_in_debug_pane(wire, "touch /usr/made 2>&1")
+        assert (await run_in_debug_pane(wire, "ls /sys/class/net")).split() == ["lo"]
+        assert await wire.close_stdin() == 0
     assert (workspace / "here").read_text() == "made\n"
     assert '"tool": "create_pane"' in (workspace / "audit.log").read_text()

@@ -1,4 +1,4 @@
-"""The Nix module, evaluated on stub packages: what a sandbox would hold. Nothing is built."""
+"""The Nix module, evaluated on stub packages: the contents of a sandbox. Nothing is built."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def instantiate(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def evaluated(folder: Path, expression: str) -> subprocess.CompletedProcess[str]:
+def evaluate(folder: Path, expression: str) -> subprocess.CompletedProcess[str]:
     names = f"let nix = {NIX}; pkgs = import {STUB}; in with import nix {{ inherit pkgs; }}; "
     return instantiate(folder, "--eval", "--strict", "--json", "-E", names + expression)
 
 
 def value(folder: Path, expression: str) -> Any:
-    done = evaluated(folder, expression)
+    done = evaluate(folder, expression)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -93,10 +93,10 @@ def test_a_profile_of_ones_own_keeps_its_environment(tmp_path: Path) -> None:
 
 
 def test_an_unknown_server_and_an_unknown_setting_are_refused_by_name(tmp_path: Path) -> None:
-    done = evaluated(tmp_path, "(mkSandbox { profile = profiles.base; mcp.nope = { }; }).mcpServers")
+    done = evaluate(tmp_path, "(mkSandbox { profile = profiles.base; mcp.nope = { }; }).mcpServers")
     assert done.returncode != 0
     assert "Unknown MCP server: nope. Known: tmux-debug." in done.stderr
-    done = evaluated(tmp_path, "(mkSandbox { profile = profiles.base; mcp.tmux-debug.adit = 1; }).mcpServers")
+    done = evaluate(tmp_path, "(mkSandbox { profile = profiles.base; mcp.tmux-debug.adit = 1; }).mcpServers")
     assert done.returncode != 0
     assert "adit" in done.stderr
 

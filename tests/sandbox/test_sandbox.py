@@ -1,4 +1,4 @@
-"""`muxpilot sandbox`: what is inside sees one folder, writes there alone, and reaches nobody."""
+"""`muxpilot sandbox`: programs inside see one folder, write only there, and reach no network."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.cli.sandbox import inside
+from muxpilot.cli.sandbox import path_inside
 from muxpilot.errors import BadInput
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import Wire, command, environment
 from tests.sandbox import no_unix_sockets
-from tests.sandbox.boxes import box, run
+from tests.sandbox.boxes import run_in_debug_pane, serve_in_box
 
 LIMIT_S = 20
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
-def _why_not() -> str | None:
-    """Why bubblewrap cannot be used here, if so."""
+def why_bubblewrap_fails() -> str | None:
+    """Return why bubblewrap does not work here, or None."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return "bubblewrap is not installed"
@@ -41,14 +41,14 @@ def _why_not() -> str | None:
 
 @pytest.fixture(scope="module")
 def possible() -> None:
-    reason = _why_not()
+    reason = why_bubblewrap_fails()
     if reason is not None:
         pytest.skip(reason)
 
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder with a workspace in it, and a file beside that nobody inside may see."""
+    """Yield a folder with a workspace, and a file beside it that must stay invisible inside."""
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
     folder.chmod(0o755)
     (folder / "work").mkdir()
@@ -59,18 +59,18 @@ def outside() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def boxed(
+def serve_in_sandbox(
     outside: Path, *args: str, python: tuple[str, ...] = (sys.executable,), workspace: str | None = None
 ) -> AbstractAsyncContextManager[Wire]:
     folder = str(outside / "work") if workspace is None else workspace
     server = () if "--" in args else ("--", "--scope", "debug")
     argv = [*python, "-m", "muxpilot", "sandbox", "--workspace", folder, *args, *server]
     env = {**environment(outside / "home"), "SECRET_TOKEN": "s3cr3t", **_found_by(python)}
-    return box(argv, outside, env)
+    return serve_in_box(argv, outside, env)
 
 
 def _found_by(python: tuple[str, ...]) -> dict[str, str]:
-    """The system's Python, which everybody may run, finds our packages like this."""
+    """Return the variables with which the system's Python finds our packages."""
     source = str(Path(__file__).parents[2] / "src")
     return {"PYTHONPATH": f"{source}:{sysconfig.get_path('purelib')}"} if len(python) > 1 else {}
 
@@ -78,8 +78,8 @@ def _found_by(python: tuple[str, ...]) -> dict[str, str]:
 async def test_mcp_in_sandbox_works_and_the_workspace_is_written_outside(
     possible: None, outside: Path
 ) -> None:
-    async with boxed(outside, "--audit", "logs.jsonl") as wire:
-        assert await run(wire, "pwd; echo made > here") == "/workspace"
+    async with serve_in_sandbox(outside, "--audit", "logs.jsonl") as wire:
+        assert await run_in_debug_pane(wire, "pwd; echo made > here") == "/workspace"
         await wire.call("tmux_create_pane", command="sh")
         await wire.call("tmux_send_keys", pane_id="debug-2", keys="echo typed > there\n")
 
@@ -87,7 +87,7 @@ async def test_mcp_in_sandbox_works_and_the_workspace_is_written_outside(
             return (outside / "work" / "there").exists()
 
         await eventually(is_there)
-        assert await wire.leave() == 0
+        assert await wire.close_stdin() == 0
         assert await wire.stderr() == ""
     assert (outside / "work" / "here").read_text() == "made\n"
     log = (outside / "work" / "logs.jsonl").read_text()
@@ -112,8 +112,8 @@ async def test_filesystem_isolation_nothing_else_is_seen_written_or_reached(
         "grep CapEff /proc/self/status": "0000000000000000",
         "cat /etc/shadow 2>&1": "No such file",
     }
-    async with boxed(outside) as wire:
-        answers = {command: await run(wire, command) for command in questions}
+    async with serve_in_sandbox(outside) as wire:
+        answers = {command: await run_in_debug_pane(wire, command) for command in questions}
     for question, words in questions.items():
         assert words is None or words in answers[question], answers[question]
     assert outside.name not in answers["ls /tmp"]
@@ -128,14 +128,14 @@ async def test_a_workspace_may_have_an_odd_name_and_be_a_link(possible: None, ou
     odd.mkdir()
     (outside / "link").symlink_to(odd)
     audit = str(outside / "link" / "audit.log")
-    async with boxed(outside, "--audit", audit, workspace="link/") as wire:
-        assert await run(wire, "pwd; touch here") == "/workspace"
+    async with serve_in_sandbox(outside, "--audit", audit, workspace="link/") as wire:
+        assert await run_in_debug_pane(wire, "pwd; touch here") == "/workspace"
     assert sorted(path.name for path in odd.iterdir()) == ["audit.log", "here"]
 
 
 async def test_the_network_is_there_when_it_is_asked_for(possible: None, outside: Path) -> None:
-    async with boxed(outside, "--net") as wire:
-        inner = await run(wire, "readlink /proc/self/ns/net")
+    async with serve_in_sandbox(outside, "--net") as wire:
+        inner = await run_in_debug_pane(wire, "readlink /proc/self/ns/net")
     assert inner == os.readlink("/proc/self/ns/net")
 
 
@@ -155,12 +155,12 @@ async def test_an_ordinary_user_can_do_it_too(possible: None, outside: Path) -> 
     done = tried("-c", "import muxpilot.server.lifecycle")
     if done.returncode:
         pytest.skip(f"nobody cannot run muxpilot with {system}: {done.stderr.splitlines()[-1]}")
-    async with boxed(outside, python=(*NOBODY, system)) as wire:
-        assert await run(wire, "id -u; touch mine") == "65534"
-        assert await wire.leave() == 0
+    async with serve_in_sandbox(outside, python=(*NOBODY, system)) as wire:
+        assert await run_in_debug_pane(wire, "id -u; touch mine") == "65534"
+        assert await wire.close_stdin() == 0
     assert (outside / "work" / "mine").stat().st_uid == 65534
     done = tried("-m", "muxpilot", "sandbox", "--workspace", "private")
-    assert "The workspace 'private' cannot be read by you." in done.stderr
+    assert "You cannot read the workspace 'private'." in done.stderr
 
 
 def test_root_is_told_that_a_workspace_must_be_its_own(possible: None, outside: Path) -> None:
@@ -168,13 +168,13 @@ def test_root_is_told_that_a_workspace_must_be_its_own(possible: None, outside: 
         pytest.skip("only root can give a folder away")
     (outside / "work").chmod(0o700)
     os.chown(outside / "work", 65534, 65534)
-    assert "run it as its owner" in refused("--workspace", str(outside / "work"))
+    assert "Run muxpilot as the owner" in error_of("--workspace", str(outside / "work"))
 
 
 async def test_no_process_is_left_when_it_is_killed(possible: None, outside: Path) -> None:
-    async with boxed(outside) as wire:
+    async with serve_in_sandbox(outside) as wire:
         seconds = 10**6 + os.getpid()  # what another's test sleeps is not ours
-        await run(wire, f"setsid sh -c 'trap \"\" HUP TERM; exec sleep {seconds}' & sleep 0")
+        await run_in_debug_pane(wire, f"setsid sh -c 'trap \"\" HUP TERM; exec sleep {seconds}' & sleep 0")
 
         async def is_there() -> bool:
             return any(f"sleep\0{seconds}".encode() in command for command in _commands())
@@ -184,7 +184,7 @@ async def test_no_process_is_left_when_it_is_killed(possible: None, outside: Pat
 
         await eventually(is_there)
         wire.process.terminate()
-        await wire.ended()
+        await wire.wait_for_exit()
 
         await eventually(is_quiet)
 
@@ -195,8 +195,8 @@ def _commands() -> Iterator[bytes]:
             yield path.read_bytes()
 
 
-def refused(*args: str, launcher: tuple[str, ...] = (), **variables: str) -> str:
-    """The one line with which it is refused."""
+def error_of(*args: str, launcher: tuple[str, ...] = (), **variables: str) -> str:
+    """Return the error line of a sandbox that cannot start."""
     done = subprocess.run(
         [*launcher, *command("sandbox", *args)],
         capture_output=True,
@@ -212,11 +212,11 @@ def refused(*args: str, launcher: tuple[str, ...] = (), **variables: str) -> str
 
 
 def test_what_cannot_be_done_is_said_in_one_line(outside: Path) -> None:
-    assert "is not a folder" in refused("--workspace", str(outside / "none"))
-    assert "The workspace '' is not a folder" in refused("--workspace", "")
-    assert "holds your home folder" in refused("--workspace", os.environ["HOME"])
-    assert "is not in the workspace" in refused("--workspace", str(outside), "--audit", "/etc/log")
-    assert "Give it to the server" in refused("--workspace", str(outside), "--socket", "/tmp/x")
+    assert "is not a folder" in error_of("--workspace", str(outside / "none"))
+    assert "The workspace '' is not a folder" in error_of("--workspace", "")
+    assert "contains your home folder" in error_of("--workspace", os.environ["HOME"])
+    assert "is not in the workspace" in error_of("--workspace", str(outside), "--audit", "/etc/log")
+    assert "Give it to the server" in error_of("--workspace", str(outside), "--socket", "/tmp/x")
 
 
 def test_a_missing_or_forbidden_bubblewrap_is_told_with_what_to_do(outside: Path) -> None:
@@ -224,11 +224,11 @@ def test_a_missing_or_forbidden_bubblewrap_is_told_with_what_to_do(outside: Path
     tools.mkdir()
     (tools / "tmux").symlink_to(shutil.which("tmux") or "/usr/bin/tmux")
     workspace = ("--workspace", str(outside / "work"))
-    assert "bubblewrap (bwrap) is not installed. Install" in refused(*workspace, PATH=str(tools))
+    assert "bubblewrap (bwrap) is not installed. Install" in error_of(*workspace, PATH=str(tools))
     fake = tools / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
     fake.chmod(0o755)
-    told = refused(*workspace, PATH=f"{tools}:/usr/bin:/bin")
+    told = error_of(*workspace, PATH=f"{tools}:/usr/bin:/bin")
     assert "No permissions to create new namespace" in told
     assert "kernel.unprivileged_userns_clone=1" in told
 
@@ -238,8 +238,8 @@ def test_a_missing_or_forbidden_bubblewrap_is_told_with_what_to_do(outside: Path
 )
 def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(outside: Path) -> None:
     launcher = (sys.executable, no_unix_sockets.__file__)
-    wanted = r"sandbox around us forbids unix sockets.*network\.allowAllUnixSockets = true"
-    assert re.search(wanted, refused("--workspace", str(outside / "work"), launcher=launcher))
+    wanted = r"forbids unix sockets.*network\.allowAllUnixSockets = true"
+    assert re.search(wanted, error_of("--workspace", str(outside / "work"), launcher=launcher))
     done = subprocess.run(
         [*launcher, *command("--socket", str(outside / "s"), "call", "create-session")],
         capture_output=True,
@@ -263,14 +263,14 @@ def test_a_sandbox_around_us_that_forbids_unix_sockets_is_named(outside: Path) -
     ],
 )
 def test_a_path_of_the_workspace_is_known_by_each_of_its_names(path: str, wanted: str) -> None:
-    assert inside(path, Path("/w")) == wanted
+    assert path_inside(path, Path("/w")) == wanted
 
 
 def test_a_workspace_below_a_folder_of_the_same_name_is_meant_as_it_is_outside() -> None:
-    assert inside("/workspace/mine/x", Path("/workspace/mine")) == "/workspace/x"
+    assert path_inside("/workspace/mine/x", Path("/workspace/mine")) == "/workspace/x"
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/workspace/../etc", ".", "/w", "/wide/x"])
 def test_a_path_that_leads_out_is_refused(path: str) -> None:
     with pytest.raises(BadInput, match="is not in the workspace"):
-        inside(path, Path("/w"))
+        path_inside(path, Path("/w"))

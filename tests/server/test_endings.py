@@ -1,4 +1,4 @@
-"""However a server ends, it is quick and leaves nothing behind."""
+"""The server ends quickly and leaves nothing behind, however it ends."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def place() -> Iterator[Place]:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_in_the_middle_of_everything(place: Place, way: str) -> None:
-    async with place.serve() as wire:
-        await _be_busy(wire, place)
+    async with place.serve(is_new=True) as wire:
+        await make_busy(wire, place)
         children = _children(wire.pid)
         assert len(children) >= 1 + len(THEIRS), "the connection, and one for each session that is followed"
         await _end(wire, way)
@@ -41,15 +41,15 @@ async def test_in_the_middle_of_everything(place: Place, way: str) -> None:
         assert await wire.stderr() == ""
     await eventually(lambda: _have_ended(children))
     assert list(place.passing.iterdir()) == []
-    await eventually(lambda: _is_left_alone(place))
+    await eventually(lambda: is_tmux_untouched(place))
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
     async with place.serve() as wire:
-        await _be_busy(wire, place)
+        await make_busy(wire, place)
         children = _children(wire.pid)
-        with place.stopped():
+        with place.tmux_stopped():
             await wire.start_call("list-sessions")
             assert await wire.result("ping") == {}
             await _end(wire, way)
@@ -57,31 +57,31 @@ async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
             await eventually(lambda: _have_ended(children))
             assert list(place.passing.iterdir()) == []
     # A pipe goes with the next output of its pane; a tmux that is stopped cannot be asked to end it.
-    await eventually(lambda: _is_left_alone(place, may_pipe=True))
+    await eventually(lambda: is_tmux_untouched(place, may_pipe=True))
 
 
 @pytest.mark.parametrize(("way", "requests"), [("eof", 400), ("SIGTERM", 400), ("SIGTERM", 600)])
 async def test_while_the_client_does_not_read(place: Place, way: str, requests: int) -> None:
-    """With 600 requests, more than are served at once."""
+    """Send 600 requests, more than are served at once."""
     async with place.serve() as wire:
-        await _be_busy(wire, place)
+        await make_busy(wire, place)
         await wire.stop_reading()
         for _ in range(requests):
             await wire.start("tools/list")
         await _end(wire, way)
         assert wire.process.returncode == 0
-    await eventually(lambda: _is_left_alone(place))
+    await eventually(lambda: is_tmux_untouched(place))
 
 
 async def test_before_anything_was_asked(place: Place) -> None:
     async with place.serve() as wire:
-        assert await wire.leave() == 0
+        assert await wire.close_stdin() == 0
         assert await wire.stderr() == ""
     assert list(place.passing.iterdir()) == []
 
 
 async def test_answers_that_are_due_are_whole_when_the_client_has_closed_its_end(place: Place) -> None:
-    """A client may close its end and read on: what is written by then is never cut off in the middle."""
+    """Check that an answer is never cut in the middle for a client that closes stdin and reads on."""
     async with place.serve(program=PATIENT) as wire:
         await wire.shake_hands()
         await wire.stop_reading()
@@ -89,15 +89,15 @@ async def test_answers_that_are_due_are_whole_when_the_client_has_closed_its_end
         await wire.start("ping")
         assert wire.process.stdin is not None
         wire.process.stdin.close()
-        wire.read_on()
-        assert await wire.ended() == 0
-        await wire.finished()
+        wire.resume_reading()
+        assert await wire.wait_for_exit() == 0
+        await wire.wait_until_all_read()
         answers = [answer.result() for answer in pending]
     assert all(answer.get("error", {"code": -32000})["code"] == -32000 for answer in answers)
 
 
 async def test_who_closes_the_end_after_the_last_question_still_gets_the_answers(place: Place) -> None:
-    """As `printf … | muxpilot` does, where the last line may lack its line feed."""
+    """Close stdin after the last request, as `printf … | muxpilot` does, also without a final line feed."""
     place.tmux("new-session", "-d", "-s", "theirs", "cat")
     async with place.serve(program=PATIENT) as wire:
         await wire.shake_hands()
@@ -106,14 +106,14 @@ async def test_who_closes_the_end_after_the_last_question_still_gets_the_answers
             await wire.start_call("capture-pane", paneId="theirs:0.0"),
         ]
         await wire.write(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
-        assert await wire.leave() == 0
-        await wire.finished()
+        assert await wire.close_stdin() == 0
+        await wire.wait_until_all_read()
         assert [answer.result()["result"]["isError"] for answer in asked] == [False, False]
         assert wire.unasked == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
 
 
-async def _be_busy(wire: Wire, place: Place) -> None:
-    """A pane of ours, a person's panes that are followed and read, and a call that is under way."""
+async def make_busy(wire: Wire, place: Place) -> None:
+    """Create a pane, follow and read a person's panes, and leave a call running."""
     for name in THEIRS:
         place.tmux("new-session", "-d", "-s", name, "cat")
     await wire.shake_hands()
@@ -131,10 +131,10 @@ async def _be_busy(wire: Wire, place: Place) -> None:
 async def _end(wire: Wire, way: str) -> None:
     with within(5):
         if way == "eof":
-            await wire.leave()
+            await wire.close_stdin()
         else:
             os.kill(wire.pid, signal.Signals[way])
-            await wire.ended()
+            await wire.wait_for_exit()
 
 
 async def _have_ended(pids: list[int]) -> bool:
@@ -146,8 +146,8 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
-async def _is_left_alone(place: Place, *, may_pipe: bool = False) -> bool:
-    """The sessions are there, nobody is attached, and no pane is piped."""
+async def is_tmux_untouched(place: Place, *, may_pipe: bool = False) -> bool:
+    """Tell whether the sessions are there, no client is attached, and no pane is piped."""
     sessions = place.tmux("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
     pipes = place.tmux("list-panes", "-a", "-F", "#{pane_pipe}").split()
     is_alone = sorted(sessions) == sorted(f"{name} 0" for name in ("ours", *THEIRS))

@@ -1,4 +1,4 @@
-"""Every revision of the protocol that the SDK speaks, from the first handshake to the era without one."""
+"""Every protocol revision of the SDK, from the first with a handshake to those without one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def place() -> AsyncIterator[Place]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def modern(place: Place) -> AsyncIterator[Wire]:
     async with place.serve() as wire:
-        wire.be_modern()
+        wire.use_modern_revision()
         await wire.result("server/discover")  # or the first request may be a handshake, by chance
         yield wire
 
@@ -56,8 +56,8 @@ async def test_an_envelope_after_a_handshake_is_refused_and_the_connection_goes_
     async with place.serve() as wire:
         await wire.shake_hands()
         for method in ("tools/list", "ping"):
-            assert (await wire.fault(method, {"_meta": ENVELOPE}))["code"] == -32600
-        fault = await wire.fault("tools/call", {"name": "list-sessions", "arguments": {}, "_meta": ENVELOPE})
+            assert (await wire.error(method, {"_meta": ENVELOPE}))["code"] == -32600
+        fault = await wire.error("tools/call", {"name": "list-sessions", "arguments": {}, "_meta": ENVELOPE})
         assert (fault["code"], "handshake" in fault["message"]) == (-32600, True)
         answer = await wire.result("tools/call", {"name": "list-sessions", "_meta": {"progressToken": 1}})
         assert answer["structuredContent"]["sessions"]
@@ -86,12 +86,12 @@ async def test_a_call_of_the_wrong_shape_is_the_same_fault_in_both_eras(
     place: Place, modern: Wire, params: dict[str, Any]
 ) -> None:
     async with place.serve() as wire:
-        early = await wire.fault("tools/call", {"name": "list-sessions", "arguments": {}})
+        early = await wire.error("tools/call", {"name": "list-sessions", "arguments": {}})
         await wire.shake_hands()
-        late = await wire.fault("tools/call", params)
+        late = await wire.error("tools/call", params)
     assert (early["code"], late["code"]) == (-32602, -32602)
     if "_meta" not in params:
-        assert (await modern.fault("tools/call", params))["code"] == -32602
+        assert (await modern.error("tools/call", params))["code"] == -32602
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", MODERN_VERSION])
@@ -104,11 +104,11 @@ async def test_a_version_without_a_handshake_is_answered_with_the_newest_that_ha
 
 async def test_nothing_is_served_before_the_handshake(place: Place) -> None:
     async with place.serve() as wire:
-        assert (await wire.fault("tools/list"))["code"] == -32602
+        assert (await wire.error("tools/list"))["code"] == -32602
         await wire.shake_hands()
         assert len((await wire.result("tools/list"))["tools"]) == len(_offered())
-        wire.be_modern()
-        assert (await wire.fault("tools/list"))["code"] == -32600
+        wire.use_modern_revision()
+        assert (await wire.error("tools/list"))["code"] == -32600
 
 
 async def test_a_modern_client_discovers_what_there_is(modern: Wire) -> None:
@@ -133,14 +133,14 @@ async def test_a_modern_failure_is_the_same_failure(modern: Wire) -> None:
     result = await modern.result("tools/call", {"name": "kill-pane", "arguments": {"paneId": "%99"}})
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith("Pane '%99' not found.")
-    assert (await modern.fault("tools/call", {"name": "no-such-tool"}))["code"] == -32602
-    assert (await modern.fault("resources/read", {"uri": "tmux://pane/%99"}))["code"] == -32002
+    assert (await modern.error("tools/call", {"name": "no-such-tool"}))["code"] == -32602
+    assert (await modern.error("resources/read", {"uri": "tmux://pane/%99"}))["code"] == -32002
 
 
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/subscribe", "initialize"])
 async def test_what_the_modern_era_has_not_is_refused(modern: Wire, method: str) -> None:
     params = {"uri": "tmux://pane/%0", "level": "info", "protocolVersion": HANDSHAKE_VERSIONS[-1]}
-    fault = await modern.fault(method, params)
+    fault = await modern.error(method, params)
     assert fault["code"] == (-32022 if method == "initialize" else -32601)
 
 
@@ -148,7 +148,7 @@ async def test_an_envelope_of_an_unknown_revision_is_refused_by_name(modern: Wir
     envelope = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
     modern.envelope, kept = None, modern.envelope
     try:
-        fault = await modern.fault("tools/list", {"_meta": envelope})
+        fault = await modern.error("tools/list", {"_meta": envelope})
     finally:
         modern.envelope = kept
     assert fault["code"] == -32022

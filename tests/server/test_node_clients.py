@@ -1,4 +1,4 @@
-"""The official Inspector and the TypeScript SDK's client drive the server, where Node can be had."""
+"""The official Inspector and the TypeScript SDK's client use the server, if Node is available."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from muxpilot.config.scope import Scope
-from muxpilot.resources import ROWS
 from muxpilot.server.prompts import PROMPTS
-from muxpilot.tools import TOOLS
+from muxpilot.tools import RESOURCES, TOOLS
 from tests.rigs.node_programs import INSTALL_LIMIT_S, node_programs
 from tests.rigs.wire import LIMIT_S, Place, command, private_place
 
@@ -63,7 +62,7 @@ def node(programs: Path) -> Node:
 
 @pytest.fixture
 def inspect(node: Node, programs: Path, place: Place) -> Callable[..., Any]:
-    """What the Inspector prints of one request."""
+    """Return a function that makes one request with the Inspector."""
     inspector = programs / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
     def run(method: str, *flags: str) -> Any:
@@ -108,7 +107,7 @@ def test_the_typescript_client_drives_the_server(node: Node) -> None:
     assert seen["server"] == "muxpilot"
     assert seen["capabilities"]["resources"] == {"subscribe": True, "listChanged": True}
     assert seen["tools"] == [tool.name for tool in TOOLS if Scope.AGENTIC in tool.scopes]
-    assert seen["templates"] == sum("{" in row.template for row in ROWS)
+    assert seen["templates"] == sum("{" in row.template for row in RESOURCES)
     assert seen["prompts"] == list(PROMPTS)
     assert seen["panes"] == 1
     assert seen["told"] == seen["uri"]

@@ -1,4 +1,4 @@
-"""Which tools a client is offered in each scope: the contract's tables, no more and no less."""
+"""The tools of each scope: exactly those of the contract's tables."""
 
 from __future__ import annotations
 

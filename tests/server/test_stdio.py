@@ -1,4 +1,4 @@
-"""The wire itself: what a good client, a bad one and a hanging one may do to the server."""
+"""The stdio transport with good, bad and hanging clients."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ import pytest
 import pytest_asyncio
 from mcp.shared.message import SessionMessage
 
+from muxpilot.app import build
+from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
 from muxpilot.server import stdio
-from muxpilot.server.fd_streams import Reader, Writer
-from muxpilot.tmux.servers import Servers
+from muxpilot.server.fd_streams import ByteWriter, LineReader
 from muxpilot.tools import TOOLS
+from muxpilot.tools.context import Context
 from tests.rigs.waiting import eventually, patient, within
 from tests.rigs.wire import LIMIT_S, Place, Wire, environment, private_place
 
@@ -44,24 +46,24 @@ async def place() -> AsyncIterator[Place]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def wire(place: Place) -> AsyncIterator[Wire]:
-    """One server for everything that must not harm it."""
-    async with place.serve() as wire:
+    """Yield one server for tests that must not harm it."""
+    async with place.serve(is_new=True) as wire:
         await wire.shake_hands()
         yield wire
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def typewriter(wire: Wire) -> AsyncIterator[str]:
-    """A pane that shows what is typed into it."""
+    """Yield a pane that shows what is typed into it."""
     session = await wire.call("create-session", command="stty -icanon -echo; printf :; exec cat")
-    await _shows(wire, session["paneId"], ":")
+    await wait_for_text(wire, session["paneId"], ":")
     yield session["paneId"]
     await wire.call("kill-session", sessionId=session["sessionId"])
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def long_text(wire: Wire) -> dict[str, Any]:
-    """A capture that is answered with 50 KB."""
+    """Return the arguments of a capture whose answer has 50 KB."""
     program = f"yes {'x' * 99} | head -n 500; exec sleep 1000"
     session = await wire.call("create-session", command=program)
     arguments = {"paneId": session["paneId"], "lines": 500}
@@ -80,7 +82,7 @@ async def long_text(wire: Wire) -> dict[str, Any]:
 )
 async def test_what_is_no_message_is_answered_as_a_parse_error(wire: Wire, line: bytes) -> None:
     await wire.write(line + b"\n")
-    answer = await wire.complaint()
+    answer = await wire.next_unmatched_answer()
     assert (answer["id"], answer["error"]["code"]) == (None, -32700)
     assert await wire.result("ping") == {}
 
@@ -107,7 +109,7 @@ async def test_an_invalid_request_is_refused_with_its_id(
     wire: Wire, message: dict[str, Any], identity: str | None
 ) -> None:
     await wire.send(message)
-    answer = await wire.complaint()
+    answer = await wire.next_unmatched_answer()
     assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
     assert await wire.result("ping") == {}
 
@@ -128,7 +130,7 @@ async def test_an_invalid_request_is_refused_with_its_id(
 async def test_a_request_that_cannot_be_served_is_an_error(
     wire: Wire, method: str, params: dict[str, Any], code: int
 ) -> None:
-    fault = await wire.fault(method, params)
+    fault = await wire.error(method, params)
     assert fault["code"] == code
     assert "Traceback" not in json.dumps(fault)
     assert "pydantic" not in json.dumps(fault)
@@ -149,7 +151,7 @@ async def test_a_request_above_4_mb_is_refused_and_the_server_goes_on(
     wire: Wire, start: str, end: str, identity: str | None
 ) -> None:
     await wire.write((start + "x" * 4 * MEGABYTE + end + "\n").encode())
-    answer = await wire.complaint()
+    answer = await wire.next_unmatched_answer()
     assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
     assert "too large" in answer["error"]["message"]
     assert await wire.result("ping") == {}
@@ -165,7 +167,7 @@ async def test_100_mb_are_refused_within_a_second_and_take_no_memory(wire: Wire)
     for _ in range(100):
         await wire.write(b"x" * MEGABYTE)
     await wire.write(b"\n")
-    answer = await wire.complaint()
+    answer = await wire.next_unmatched_answer()
     assert _cpu_seconds(wire.pid) - began < patient(1)
     assert answer["error"]["code"] == -32600
     assert _peak_memory(wire.pid) - before < 50 * MEGABYTE
@@ -195,7 +197,7 @@ async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str)
     slow = [
         await wire.start_call("send-keys", paneId=typewriter, keys="x" * 20, delayMs=1000) for _ in range(50)
     ]
-    await _shows(wire, typewriter, ":x+")
+    await wait_for_text(wire, typewriter, ":x+")
     with within(10):  # one of them alone takes twice as long
         assert await wire.result("ping") == {}
         assert len((await wire.call("list-sessions"))["sessions"]) > 0
@@ -211,13 +213,13 @@ async def test_fifty_slow_calls_hold_nobody_else_up(wire: Wire, typewriter: str)
 
 async def test_a_cancelled_call_stops_at_once_and_leaves_the_pane_free(wire: Wire, typewriter: str) -> None:
     call = await wire.start_call("send-keys", paneId=typewriter, keys="a" * 450, delayMs=50)
-    await _shows(wire, typewriter, ":a{3,}")
+    await wait_for_text(wire, typewriter, ":a{3,}")
     await wire.notify("notifications/cancelled", {"requestId": call.id, "reason": "enough"})
     with within(10):  # half of what the whole text takes
         await wire.call("send-keys", paneId=typewriter, keys="Z")
-    await _shows(wire, typewriter, ":a+Z")
+    await wait_for_text(wire, typewriter, ":a+Z")
     await wire.call("send-keys", paneId=typewriter, keys="Y", delayMs=100)
-    assert re.fullmatch(":a{3,400}ZY", await _shows(wire, typewriter, ".*Y"))
+    assert re.fullmatch(":a{3,400}ZY", await wait_for_text(wire, typewriter, ".*Y"))
     assert not call.done(), "a cancelled call is never answered"
 
 
@@ -234,7 +236,7 @@ async def test_a_client_that_stops_reading_does_not_freeze_the_server(
 
     await eventually(is_made)
     assert not sign.done()
-    wire.read_on()
+    wire.resume_reading()
     answers = await asyncio.wait_for(asyncio.gather(*pending, sign), 2 * LIMIT_S)
     assert {len(answer["result"]["content"][0]["text"]) for answer in answers[:-1]} == {49_999}
     assert _peak_memory(wire.pid) - before < 100 * MEGABYTE
@@ -245,9 +247,9 @@ async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
     async with place.serve() as wire:
         await wire.shake_hands()
         await wire.call("create-session", name="stopped")
-        with place.stopped():
+        with place.tmux_stopped():
             hanging = await wire.start_call("list-sessions")
-            assert statistics.median([await _seconds(wire) for _ in range(9)]) < patient(0.5)
+            assert statistics.median([await time_call(wire) for _ in range(9)]) < patient(0.5)
             assert not hanging.done()
         answer = await asyncio.wait_for(hanging, LIMIT_S)
         assert "stopped" in answer["result"]["content"][0]["text"]
@@ -255,35 +257,40 @@ async def test_ping_is_answered_while_tmux_is_stopped(place: Place) -> None:
 
 
 async def test_a_call_ends_within_its_deadline_while_tmux_is_stopped(place: Place) -> None:
-    servers = Servers(place.socket)
+    app = build(Settings(scope=Scope.ALL, socket=place.socket))
     tool = next(tool for tool in TOOLS if tool.name == "list-sessions")
-    dispatch = Dispatch([tool], Scope.ALL, servers)
-    hasty = Dispatch([replace(tool, deadline_s=0.3)], Scope.ALL, servers)
+    dispatch = app.dispatch
+    hasty = Dispatch(
+        [replace(tool, deadline_s=0.3)],
+        Scope.ALL,
+        app.servers,
+        lambda request, caller, check_part: Context(request.tmux, app.services, caller, check_part),
+        locks=app.services.locks,
+    )
     try:
         place.tmux("new-session", "-d", "-s", "deadline")
         assert not (await dispatch.call(tool.name, {})).is_error
-        with place.stopped():
+        with place.tmux_stopped():
             with within(10):  # a third of what a call has otherwise
                 answer = await hasty.call(tool.name, {})
             assert answer.error == "not-answering"
             assert "did not finish within 0.3 s" in answer.text
         assert not (await dispatch.call(tool.name, {})).is_error
     finally:
-        await hasty.close()
-        await dispatch.close()
+        await app.close()
         place.tmux("kill-session", "-t", "=deadline")
 
 
 async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A server whose every answer is 10 KB, and a client that sends 2,000 requests before it reads."""
+    """Send 2,000 requests, each with an answer of 10 KB, before reading."""
     monkeypatch.setattr(stdio, "MOST_UNANSWERED", 50)
     with _socketpair() as requests, _socketpair() as answers:
-        writer, unanswered = Writer(answers[1].fileno()), stdio.Unanswered()
-        reader = Reader(requests[1].fileno())
-        incoming = stdio.Incoming(reader, writer, unanswered)
-        outgoing = stdio.Outgoing(writer, unanswered)
+        writer, unanswered = ByteWriter(answers[1].fileno()), stdio.PendingRequests()
+        reader = LineReader(requests[1].fileno())
+        incoming = stdio.IncomingMessages(reader, writer, unanswered)
+        outgoing = stdio.OutgoingMessages(writer, unanswered)
         taken: list[types.RequestId] = []
 
         async def serve() -> None:
@@ -319,9 +326,9 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
 
 
 async def test_whoever_stops_waiting_leaves_a_whole_line_behind() -> None:
-    """A call that is cancelled while its answer is being written must not cut the line off."""
+    """Cancel a call while its answer is written: the line must stay whole."""
     with _socketpair() as (near, far):
-        outgoing = stdio.Outgoing(Writer(far.fileno()), stdio.Unanswered())
+        outgoing = stdio.OutgoingMessages(ByteWriter(far.fileno()), stdio.PendingRequests())
         big = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "x" * 2_000_000})
         writing = asyncio.create_task(outgoing.send(SessionMessage(big)))
         await asyncio.sleep(0)
@@ -348,16 +355,16 @@ def _socketpair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 async def test_what_code_and_children_print_never_reaches_the_client(place: Place) -> None:
-    """Nor do they get to read what the client sends."""
+    """Check that other code can neither write to nor read from the protocol."""
     script = (
         "import os, sys\n"
-        "from muxpilot import prompts\n"
+        "from muxpilot.server import prompts\n"
         "from muxpilot.cli.main import main\n"
-        "def filled(self, given):\n"
+        "def fill(self, given):\n"
         "    print('stray', flush=True)\n"
         "    os.system('echo child; cat')\n"
         "    return 'good'\n"
-        "prompts.Prompt.filled = filled\n"
+        "prompts.PromptTemplate.fill = fill\n"
         f"sys.exit(main(['--socket', {place.socket!r}]))\n"
     )
     pipe = asyncio.subprocess.PIPE
@@ -369,20 +376,20 @@ async def test_what_code_and_children_print_never_reaches_the_client(place: Plac
         await wire.shake_hands()
         result = await wire.result("prompts/get", {"name": "run-and-report", "arguments": {"command": "x"}})
         assert result["messages"][0]["content"]["text"] == "good"
-        assert await wire.leave() == 0
+        assert await wire.close_stdin() == 0
         assert (await wire.stderr()).split() == ["stray", "child"]
     finally:
         await wire.close()
 
 
-async def _seconds(wire: Wire) -> float:
+async def time_call(wire: Wire) -> float:
     began = time.monotonic()
     await wire.result("ping")
     return time.monotonic() - began
 
 
-async def _shows(wire: Wire, pane: str, pattern: str) -> str:
-    """Wait until this is what a pane shows."""
+async def wait_for_text(wire: Wire, pane: str, pattern: str) -> str:
+    """Wait until a pane shows a pattern."""
 
     async def shown() -> str:
         text = str(await wire.call("capture-pane", paneId=pane, join=True)).strip()

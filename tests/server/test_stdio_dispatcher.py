@@ -1,4 +1,4 @@
-"""The dispatcher behind stdio: every request answered once, a given-up one never, none left behind."""
+"""The stdio dispatcher: each request is answered once, a cancelled one never, and no task is left running."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from muxpilot.server.fast_json import Written, line_of
-from muxpilot.server.fd_streams import Reader, Writer
-from muxpilot.server.stdio import Incoming, Outgoing, Unanswered
-from muxpilot.server.stdio_dispatcher import Calls
+from muxpilot.server.fast_json import PreSerialized, encode_message
+from muxpilot.server.fd_streams import ByteWriter, LineReader
+from muxpilot.server.stdio import IncomingMessages, OutgoingMessages, PendingRequests
+from muxpilot.server.stdio_dispatcher import StdioDispatcher
 
 LIMIT_S = 10.0
 
 
 class Peer:
-    """A client's two ends of the pipes, and what the handlers have seen."""
+    """A client's two ends of the pipes, and the calls of the handlers."""
 
-    def __init__(self, to_server: int, from_server: Reader) -> None:
+    def __init__(self, to_server: int, from_server: LineReader) -> None:
         self.seen: list[str] = []
         self.go_on = asyncio.Event()
         self._to_server = to_server
         self._from_server = from_server
 
     def send(self, *messages: Mapping[str, Any]) -> None:
-        """All in one piece."""
+        """Send messages in one write."""
         lines = (json.dumps({"jsonrpc": "2.0", **message}) for message in messages)
         os.write(self._to_server, "".join(f"{line}\n" for line in lines).encode())
 
     async def answer(self) -> Any:
-        line = await asyncio.wait_for(self._from_server.line(), LIMIT_S)
+        line = await asyncio.wait_for(self._from_server.read_line(), LIMIT_S)
         return json.loads(line) if line is not None else None
 
     async def on_request(self, call: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -62,14 +62,16 @@ class Peer:
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[Peer]:
+async def connect_peer() -> AsyncIterator[Peer]:
     near_in, far_in = os.pipe()
     near_out, far_out = os.pipe()
     for descriptor in (near_in, far_out, near_out):
         os.set_blocking(descriptor, False)
-    writer, unanswered, back = Writer(far_out), Unanswered(), Reader(near_out)
-    reader = Reader(near_in)
-    calls = Calls(Incoming(reader, writer, unanswered), Outgoing(writer, unanswered))
+    writer, unanswered, back = ByteWriter(far_out), PendingRequests(), LineReader(near_out)
+    reader = LineReader(near_in)
+    calls = StdioDispatcher(
+        IncomingMessages(reader, writer, unanswered), OutgoingMessages(writer, unanswered)
+    )
     peer = Peer(far_in, back)
     running = asyncio.create_task(calls.run(peer.on_request, peer.on_notify))
     try:
@@ -83,13 +85,13 @@ async def connected() -> AsyncIterator[Peer]:
             os.close(descriptor)
 
 
-def cancelled(identity: object) -> dict[str, Any]:
+def cancel_notification(identity: object) -> dict[str, Any]:
     return {"method": "notifications/cancelled", "params": {"requestId": identity}}
 
 
 @pytest.mark.asyncio
 async def test_requests_do_not_wait_for_each_other() -> None:
-    async with connected() as peer:
+    async with connect_peer() as peer:
         peer.send({"id": 1, "method": "wait"}, {"id": "b", "method": "quick"})
         assert await peer.answer() == {"jsonrpc": "2.0", "id": "b", "result": {"method": "quick"}}
         peer.go_on.set()
@@ -99,7 +101,7 @@ async def test_requests_do_not_wait_for_each_other() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("token", ["t", "", 0, 1 << 70], ids=repr)
 async def test_progress_goes_to_whoever_gave_a_token_while_the_call_is_on(token: int | str) -> None:
-    async with connected() as peer:
+    async with connect_peer() as peer:
         peer.send({"id": 1, "method": "wait", "params": {"_meta": {"progressToken": token}}})
         told = await peer.answer()
         assert told["method"] == "notifications/progress"
@@ -109,10 +111,12 @@ async def test_progress_goes_to_whoever_gave_a_token_while_the_call_is_on(token:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("identity", [7, "7"], ids=repr)
 async def test_a_request_that_is_given_up_ends_and_is_never_answered(identity: int | str) -> None:
-    async with connected() as peer:
+    async with connect_peer() as peer:
         peer.send({"id": 7, "method": "wait"}, {"id": 8, "method": "first"})
         assert (await peer.answer())["id"] == 8
-        peer.send(cancelled(identity), cancelled(identity), cancelled("never sent"))
+        peer.send(
+            cancel_notification(identity), cancel_notification(identity), cancel_notification("never sent")
+        )
         peer.send({"id": 9, "method": "next"})
         assert (await peer.answer())["id"] == 9
         assert "wait ends" in peer.seen
@@ -120,14 +124,14 @@ async def test_a_request_that_is_given_up_ends_and_is_never_answered(identity: i
 
 @pytest.mark.asyncio
 async def test_an_id_may_come_again_after_its_request_was_given_up_unbegun() -> None:
-    async with connected() as peer:
-        peer.send({"id": 7, "method": "wait"}, cancelled(7), {"id": 7, "method": "again"})
+    async with connect_peer() as peer:
+        peer.send({"id": 7, "method": "wait"}, cancel_notification(7), {"id": 7, "method": "again"})
         assert await peer.answer() == {"jsonrpc": "2.0", "id": 7, "result": {"method": "again"}}
 
 
 @pytest.mark.asyncio
 async def test_a_failure_is_answered_and_a_fault_says_nothing_of_ours() -> None:
-    async with connected() as peer:
+    async with connect_peer() as peer:
         peer.send({"id": 1, "method": "fail"})
         assert (await peer.answer())["error"] == {"code": types.INVALID_PARAMS, "message": "no"}
         for method in ("break", "wait for what is ended"):
@@ -138,7 +142,7 @@ async def test_a_failure_is_answered_and_a_fault_says_nothing_of_ours() -> None:
 
 @pytest.mark.asyncio
 async def test_who_leaves_ends_its_calls() -> None:
-    async with connected() as peer:
+    async with connect_peer() as peer:
         peer.send({"id": 1, "method": "wait"}, {"id": 2, "method": "quick"})
         assert (await peer.answer())["id"] == 2
     assert peer.seen.count("wait ends") == 1
@@ -151,7 +155,7 @@ def test_an_answer_that_is_written_already_is_the_same_message(text: str, identi
     result = {"content": [{"type": "text", "text": text}], "isError": False, "structuredContent": data}
     plain = types.JSONRPCResponse(jsonrpc="2.0", id=identity, result=result)
     quick = types.JSONRPCResponse(
-        jsonrpc="2.0", id=identity, result={**result, "structuredContent": Written(data, text)}
+        jsonrpc="2.0", id=identity, result={**result, "structuredContent": PreSerialized(data, text)}
     )
-    assert json.loads(line_of(quick)) == json.loads(line_of(plain))
-    assert line_of(quick).count(b"\n") == 1
+    assert json.loads(encode_message(quick)) == json.loads(encode_message(plain))
+    assert encode_message(quick).count(b"\n") == 1

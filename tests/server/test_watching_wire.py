@@ -1,4 +1,4 @@
-"""Watches as they go over the wire: progress by mode, cancellation, subscription and the channel."""
+"""Watches as a client sees them: progress by mode, cancellation, subscription and the channel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def channel(place: Place) -> AsyncIterator[Wire]:
 
 
 async def window(place: Place, command: str = "exec cat") -> str:
-    """A person's pane of its own, which shows nothing of what is typed into it, once it has begun."""
+    """Create a window of a person, whose terminal does not echo, and return its pane once it runs."""
     command = f"stty -echo; echo begun; {command}"
     pane = place.tmux("new-window", "-d", "-t", "=home:", "-P", "-F", "#{pane_id}", command)
 
@@ -55,17 +55,17 @@ async def window(place: Place, command: str = "exec cat") -> str:
     return pane
 
 
-def of(method: str) -> Any:
+def is_notification(method: str) -> Any:
     return lambda message: message["method"] == method
 
 
-async def watching(wire: Wire, mode: str, token: str | None, **arguments: Any) -> Pending:
-    """A watch-pane call, with or without a token for progress."""
+async def start_watch(wire: Wire, mode: str, token: str | None, **arguments: Any) -> Pending:
+    """Start a watch-pane call, with or without a token for progress."""
     call = {"name": "watch-pane", "arguments": {"mode": mode, **arguments}}
     return await wire.start("tools/call", call | ({"_meta": {"progressToken": token}} if token else {}))
 
 
-def heard(wire: Wire) -> list[Message]:
+def progress_messages(wire: Wire) -> list[Message]:
     found = [message["params"] for message in wire.notices if message["method"] == PROGRESS]
     wire.notices.clear()
     return found
@@ -76,14 +76,14 @@ TICKING = "while :; do echo tick; sleep 0.1; done"
 
 @pytest.mark.parametrize("mode", ["line", "quick"])
 async def test_progress_is_told_as_often_as_the_mode_says(plain: Wire, place: Place, mode: str) -> None:
-    """Within a limit far below the half minute after which every mode tells something."""
+    """Wait much less than the half minute after which every mode reports something."""
     pane = await window(place, TICKING)
-    call = await watching(plain, mode, f"token-{mode}", paneId=pane, triggers="bell", timeout=25)
-    told = [(await plain.told(of(PROGRESS)))["params"] for _ in range(2)]
+    call = await start_watch(plain, mode, f"token-{mode}", paneId=pane, triggers="bell", timeout=25)
+    told = [(await plain.wait_for_notification(is_notification(PROGRESS)))["params"] for _ in range(2)]
     await plain.notify("notifications/cancelled", {"requestId": call.id})
     place.tmux("kill-pane", "-t", pane)
     assert await plain.result("ping") == {}
-    told += heard(plain)
+    told += progress_messages(plain)
     assert {row["progressToken"] for row in told} == {f"token-{mode}"}
     assert [row["progress"] for row in told] == sorted({row["progress"] for row in told})
     for row in told:
@@ -100,10 +100,10 @@ async def test_other_modes_tell_less_and_without_a_token_nothing_is_told(
 ) -> None:
     pane = await window(place, TICKING)
     await asyncio.wait_for(
-        await watching(plain, mode, token, paneId=pane, triggers="bell", timeout=1.3), LIMIT_S
+        await start_watch(plain, mode, token, paneId=pane, triggers="bell", timeout=1.3), LIMIT_S
     )
     place.tmux("kill-pane", "-t", pane)
-    assert heard(plain) == []
+    assert progress_messages(plain) == []
 
 
 async def test_a_cancelled_watch_lets_go_at_once(plain: Wire, place: Place) -> None:
@@ -154,7 +154,7 @@ async def test_a_subscriber_of_a_watch_is_told_when_it_ends(plain: Wire, place: 
     listed = await plain.result("resources/list")
     assert uri in [row["uri"] for row in listed["resources"]]
     await plain.call("send-keys", paneId=pane, keys="x", enter=True)
-    told = await plain.told(of(UPDATED))
+    told = await plain.wait_for_notification(is_notification(UPDATED))
     assert told["params"]["uri"] == uri
     [content] = (await plain.result("resources/read", {"uri": uri}))["contents"]
     assert json.loads(content["text"])["status"] == "done"
@@ -163,7 +163,7 @@ async def test_a_subscriber_of_a_watch_is_told_when_it_ends(plain: Wire, place: 
 
 async def test_a_watch_that_is_not_there_is_no_resource(plain: Wire) -> None:
     for method in ("resources/read", "resources/subscribe"):
-        assert (await plain.fault(method, {"uri": "tmux://watch/w0"}))["code"] == -32002
+        assert (await plain.error(method, {"uri": "tmux://watch/w0"}))["code"] == -32002
 
 
 async def test_a_channel_is_declared_only_when_asked_for(plain: Wire, channel: Wire) -> None:
@@ -194,7 +194,7 @@ async def test_a_watch_nobody_waits_for_is_pushed_too_with_the_exit_code(channel
     made = await channel.call("create-session", name="pushed", command="read -r x; exit 5")
     await channel.call("notify-when", paneId=made["paneId"], triggers="exit", timeout=60)
     await channel.call("send-keys", paneId=made["paneId"], keys="x", enter=True)
-    pushed = (await channel.told(of(CHANNEL)))["params"]
+    pushed = (await channel.wait_for_notification(is_notification(CHANNEL)))["params"]
     assert pushed["content"].startswith(f"tmux pane {made['paneId']}: process exited (code 5). ")
     assert (pushed["meta"]["exitCode"], pushed["meta"]["isAlive"]) == ("5", "false")
     assert all(isinstance(value, str) for value in pushed["meta"].values())

@@ -1,4 +1,4 @@
-"""A muxpilot in this process, on a private tmux with a person's session, and panes with any shell."""
+"""A muxpilot in this process, with a private tmux server and panes with any shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from muxpilot.app import App, build
 from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId, PaneStream
+from tests.rigs.homes import make_home
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
 
-# The name in a test's id, and the program and arguments that give such a shell.
+# The shells that every test of all shells runs with.
 SHELLS = ("bash", "zsh", "fish", "dash", "ash", "ksh93", "mksh")
-# The command that opens one inside another, without a person's start-up files.
+# The command that starts each shell inside another, without start-up files.
 NESTED = {
     "bash": "bash --norc",
     "zsh": "zsh -f",
@@ -33,13 +34,13 @@ NESTED = {
     "mksh": "mksh",
     "ash": "busybox sh",
 }
-# Of what a line editor draws, all but the characters themselves.
-_UNDRAWN = re.compile(rb"\x1b\[[0-9;?]*[@-~]|[^ -~]")
+# All bytes that a line editor prints, except the characters of the line.
+_EDITOR_BYTES = re.compile(rb"\x1b\[[0-9;?]*[@-~]|[^ -~]")
 
 
 @dataclass(frozen=True)
-class Gate:
-    """A command, in the words of any shell, that ends when it is let through and not before."""
+class Barrier:
+    """A command for any shell that runs until the barrier is opened."""
 
     file: Path
 
@@ -53,7 +54,10 @@ class Gate:
 
 @dataclass
 class Desk:
-    """Its panes begin in a folder of its own: what we are called must stand in no prompt by chance."""
+    """An application and its tmux server, with helpers that act for an agent and for a person.
+
+    Panes start in a folder of their own, so that no prompt contains the word muxpilot by chance.
+    """
 
     app: App
     folder: Path
@@ -66,7 +70,7 @@ class Desk:
         assert answer.structured is not None, answer.text
         return answer.structured
 
-    async def fails(self, tool: str, /, **arguments: Any) -> str:
+    async def expect_error(self, tool: str, /, **arguments: Any) -> str:
         answer = await self.app.dispatch.call(tool, arguments)
         assert answer.is_error, answer.text
         return answer.text
@@ -75,54 +79,59 @@ class Desk:
         more.setdefault("timeoutSeconds", LIMIT_S)
         return await self.call("execute-command", paneId=pane, command=command, **more)
 
-    async def result(self, answer: dict[str, Any], wait_ms: int = int(LIMIT_S * 1000)) -> dict[str, Any]:
+    async def get_result(self, answer: dict[str, Any], wait_ms: int = int(LIMIT_S * 1000)) -> dict[str, Any]:
         return await self.call("get-command-result", commandId=answer["commandId"], waitMs=wait_ms)
 
-    async def begun(self, pane: str, command: str) -> dict[str, Any]:
-        """A command of a program that stays, when that has the terminal."""
+    async def start_program(self, pane: str, command: str) -> dict[str, Any]:
+        """Run a program that does not end, and wait until it has the terminal."""
         answer = await self.run(pane, command, timeoutSeconds=0.05)
 
         async def runs() -> bool:
-            return bool((await self.result(answer, wait_ms=0))["status"] == "running")
+            return bool((await self.get_result(answer, wait_ms=0))["status"] == "running")
 
-        await eventually(runs)  # before, an sh may be in front that is about to become the pane's shell
-        await self.in_front(pane, command.split()[0])
+        await eventually(runs)  # before that, the launcher's sh may be in front
+        await self.wait_for_program(pane, command.split()[0])
         return answer
 
-    async def in_front(self, pane: str, program: str) -> None:
+    async def wait_for_program(self, pane: str, program: str) -> None:
         async def has_the_terminal() -> bool:
-            return self.raw("display-message", "-p", "-t", pane, "#{pane_current_command}") == program
+            return self.run_tmux("display-message", "-p", "-t", pane, "#{pane_current_command}") == program
 
         await eventually(has_the_terminal)
 
-    async def at_prompt(self, pane: str) -> None:
-        """A command has ended as soon as its shell says so: the prompt comes after."""
+    async def wait_for_prompt(self, pane: str) -> None:
+        """Wait for the prompt. It comes after the mark that ends a command."""
 
         async def is_at_prompt() -> bool:
             return bool((await self.call("pane-state", paneId=pane))["waitingFor"] == "shell")
 
         await eventually(is_at_prompt)
 
-    async def queued(self, answer: dict[str, Any], reason: str) -> None:
+    async def wait_until_queued(self, answer: dict[str, Any], reason: str) -> None:
         """Wait until a command is held back for this reason."""
 
         async def is_held_back() -> bool:
-            now = await self.result(answer, wait_ms=0)
+            now = await self.get_result(answer, wait_ms=0)
             assert now["status"] == "queued", now
             return reason in (now["reason"] or "")
 
         await eventually(is_held_back)
 
-    def gate(self) -> Gate:
-        return Gate(self.folder / f"gate-{self.name()}")
+    def change_timing(self, monkeypatch: pytest.MonkeyPatch, **times: Any) -> None:
+        """Use other times in panes that are opened from now on, and in the registry of commands."""
+        shells = self.app.services.shells
+        monkeypatch.setattr(shells, "timing", replace(shells.timing, **times))
 
-    def raw(self, *args: str) -> str:
-        """What a person would type."""
+    def barrier(self) -> Barrier:
+        return Barrier(self.folder / f"barrier-{self.unused_name()}")
+
+    def run_tmux(self, *args: str) -> str:
+        """Run tmux as a person would, and return its output."""
         argv = ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *args]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True)
         return done.stdout.rstrip("\n")
 
-    def program(self, shell: str) -> str:
+    def find_program(self, shell: str) -> str:
         found = shutil.which("busybox" if shell == "ash" else shell)
         if found is None:
             pytest.skip(f"no {shell} here")
@@ -133,43 +142,45 @@ class Desk:
             link.symlink_to(found)
         return str(link)
 
-    def name(self) -> str:
+    def unused_name(self) -> str:
         self._count += 1
         return f"s{self._count}"
 
-    async def ours(self, shell: str = "bash") -> str:
-        """A new pane of ours with this shell."""
-        self.raw("set-option", "-g", "default-shell", self.program(shell))
-        made = await self.call("create-session", name=self.name(), width=100, height=30, cwd=str(self.folder))
+    async def own_pane(self, shell: str = "bash") -> str:
+        """Create a pane with this shell."""
+        self.run_tmux("set-option", "-g", "default-shell", self.find_program(shell))
+        made = await self.call(
+            "create-session", name=self.unused_name(), width=100, height=30, cwd=str(self.folder)
+        )
         pane: str = made["paneId"]
         return pane
 
-    async def shared(self, shell: str) -> str:
-        """One pane of ours for all tests of a module that leave it as it was."""
+    async def shared_pane(self, shell: str) -> str:
+        """Return one pane for all tests of a module that leave it unchanged."""
         if shell not in self.panes:
-            self.panes[shell] = await self.ours(shell)
+            self.panes[shell] = await self.own_pane(shell)
         return self.panes[shell]
 
-    async def persons(self, *command: str, shows: str) -> str:
-        """A pane that a person opened, when it shows its prompt."""
+    async def person_pane(self, *command: str, shows: str) -> str:
+        """Create a pane as a person would, and wait until it shows its prompt."""
         size = ("-x", "100", "-y", "30")
-        new = ("new-session", "-dP", "-F", "#{pane_id}", "-s", self.name(), "-c", str(self.folder))
-        pane = self.raw(*new, *size, *command)
-        await self.shows(pane, shows)
+        new = ("new-session", "-dP", "-F", "#{pane_id}", "-s", self.unused_name(), "-c", str(self.folder))
+        pane = self.run_tmux(*new, *size, *command)
+        await self.wait_for_screen(pane, shows)
         return pane
 
     def screen(self, pane: str) -> str:
-        return self.raw("capture-pane", "-p", "-t", pane)
+        return self.run_tmux("capture-pane", "-p", "-t", pane)
 
-    async def shows(self, pane: str, wanted: str) -> str:
+    async def wait_for_screen(self, pane: str, wanted: str) -> str:
         async def look() -> str:
             screen = self.screen(pane)
             return screen if wanted in screen else ""
 
         return str(await eventually(look))
 
-    async def heard(self, pane: str, wanted: bytes) -> None:
-        """Wait until the stream of a pane that commands have run in has this near its end."""
+    async def wait_for_output(self, pane: str, wanted: bytes) -> None:
+        """Wait until the end of a pane's stream contains this."""
         stream = self._stream(pane)
 
         async def look() -> bool:
@@ -177,33 +188,33 @@ class Desk:
 
         await eventually(look)
 
-    async def half_typed(self, pane: str, text: str) -> None:
-        """A person's hands at the prompt, when the end of what they typed has come."""
-        await self.at_prompt(pane)
+    async def type_half_line(self, pane: str, text: str) -> None:
+        """Type text at the prompt as a person, and wait for its echo."""
+        await self.wait_for_prompt(pane)
         stream = self._stream(pane)
         begin = stream.end
-        self.type(pane, text)
+        self.type_as_person(pane, text)
 
         async def look() -> bool:
-            drawn = _UNDRAWN.sub(b"", stream.read(begin, stream.end))
+            drawn = _EDITOR_BYTES.sub(b"", stream.read(begin, stream.end))
             return text[-2:].encode() in drawn
 
         await eventually(look)
 
     def _stream(self, pane: str) -> PaneStream:
-        stream = self.app.servers.default.streams.of(PaneId(pane))
+        stream = self.app.servers.default.streams.find_stream(PaneId(pane))
         assert stream is not None
         return stream
 
-    def type(self, pane: str, text: str, *keys: str) -> None:
-        """A person's hands."""
+    def type_as_person(self, pane: str, text: str, *keys: str) -> None:
+        """Type text and press keys as a person."""
         pressed = (";", "send-keys", "-t", pane, *keys) if keys else ()
-        self.raw("send-keys", "-t", pane, "-l", "--", text, *pressed)
+        self.run_tmux("send-keys", "-t", pane, "-l", "--", text, *pressed)
 
 
 @pytest.fixture(scope="module")
 def tmux_program() -> str | None:
-    """The tmux of a module's tests, if not the system's."""
+    """Return the tmux program of a module's tests, if it is not the system's."""
     return None
 
 
@@ -214,8 +225,7 @@ async def desk(tmux_program: str | None) -> AsyncIterator[Desk]:
     if tmux_program is not None:
         (folder / "bin" / "tmux").write_text(f'#!/bin/sh\nexec {tmux_program} "$@"\n')
         (folder / "bin" / "tmux").chmod(0o755)
-    home = folder / "home"
-    home.mkdir()
+    home = make_home(folder / "home")
     (home / "data").mkdir()
     socket = str(folder / "s")
     clean = {
@@ -232,7 +242,7 @@ async def desk(tmux_program: str | None) -> AsyncIterator[Desk]:
     app = build(Settings(scope=Scope.ALL, socket=socket))
     try:
         desk = Desk(app, folder, socket)
-        desk.raw("new-session", "-d", "-s", "keeper", "-c", str(home), "cat")
+        desk.run_tmux("new-session", "-d", "-s", "keeper", "-c", str(home), "cat")
         yield desk
     finally:
         await app.close()

@@ -1,4 +1,4 @@
-"""Rendering as it comes, and keeping within limits."""
+"""Output is rendered while it comes, and kept within limits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.shells.command_output import Output
-from muxpilot.shells.echo import echo_end
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.echo import find_echo_end
 
 CAP = 1 << 20
 
 
 @contextmanager
-def rendered(*chunks: bytes, cap: int = CAP, height: int = 10) -> Iterator[Output]:
-    output = Output(height, cap)
+def render(*chunks: bytes, cap: int = CAP, height: int = 10) -> Iterator[CommandOutput]:
+    output = CommandOutput(height, cap)
     try:
         for chunk in chunks:
             output.feed(chunk)
@@ -28,8 +28,8 @@ def rendered(*chunks: bytes, cap: int = CAP, height: int = 10) -> Iterator[Outpu
 
 
 def text(*chunks: bytes) -> str:
-    with rendered(*chunks) as output:
-        return output.whole()[0]
+    with render(*chunks) as output:
+        return output.full_text()[0]
 
 
 CASES = {
@@ -73,7 +73,7 @@ def test_splitting_changes_nothing(pieces: list[bytes]) -> None:
 
 @given(st.text(alphabet="a漢é\n", max_size=300), st.integers(0, 200))
 def test_an_excerpt_has_whole_characters_and_keeps_its_limit(words: str, limit: int) -> None:
-    with rendered(words.replace("\n", "\r\n").encode()) as output:
+    with render(words.replace("\n", "\r\n").encode()) as output:
         excerpt, is_cut = output.excerpt(limit)
         size = output.size
     assert size == len(words.encode())
@@ -90,9 +90,9 @@ def test_an_excerpt_has_whole_characters_and_keeps_its_limit(words: str, limit: 
 
 def test_past_the_cap_bytes_are_counted_and_the_end_is_kept() -> None:
     rows = [b"%099d\r\n" % n for n in range(5000)]
-    with rendered(b"x" * 99 + b"\r\n", *rows, cap=10_000) as output:
+    with render(b"x" * 99 + b"\r\n", *rows, cap=10_000) as output:
         assert output.size == 500_100
-        whole, is_cut = output.whole()
+        whole, is_cut = output.full_text()
         assert is_cut
         assert whole.startswith("x" * 99 + "\n")
         assert "[… 490100 bytes more were not kept …]" in whole
@@ -111,5 +111,5 @@ ECHOES = {
 @pytest.mark.parametrize("case", ECHOES)
 def test_output_begins_behind_the_echo(case: str) -> None:
     data, line, rest = ECHOES[case]
-    at = echo_end(data, line)
+    at = find_echo_end(data, line)
     assert (data[at:] if at >= 0 else None) == rest

@@ -1,4 +1,4 @@
-"""What every shell must do, on real panes of ours: output, exit code and state, byte for byte."""
+"""Every shell, in real panes: output, exit code and state are exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Case:
     command: str
     output: str
     exit_code: int = 0
-    fish: str | None = None  # the same in fish's words; "" leaves it out
+    fish: str | None = None  # the same command for fish; "" skips it
 
 
 CASES = (
@@ -85,7 +85,7 @@ def _rows() -> list[object]:
 
 @pytest.mark.parametrize(("shell", "case"), _rows())
 async def test_a_command_gives_its_output_and_its_exit_code(desk: Desk, shell: str, case: Case) -> None:
-    answer = await desk.run(await desk.shared(shell), case.command)
+    answer = await desk.run(await desk.shared_pane(shell), case.command)
     assert answer["status"] == ("completed" if case.exit_code == 0 else "failed"), answer
     assert not answer["timedOut"]
     assert not answer["waitingForInput"]
@@ -106,7 +106,7 @@ async def test_a_command_gives_its_output_and_its_exit_code(desk: Desk, shell: s
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_what_a_command_changes_in_the_shell_lasts(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     is_fish = shell == "fish"
     for command in (
         "cd /usr",
@@ -122,31 +122,31 @@ async def test_what_a_command_changes_in_the_shell_lasts(desk: Desk, shell: str)
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_an_exit_tells_its_code_and_closes_the_pane(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "echo first")
     answer = await desk.run(pane, "exit 3")
     assert (answer["status"], answer["exitCode"]) == ("failed", 3)
     assert shell == "fish" or "shell ended" in answer["reason"]
 
     async def is_gone() -> bool:
-        return pane not in desk.raw("list-panes", "-a", "-F", "#{pane_id}").split()
+        return pane not in desk.run_tmux("list-panes", "-a", "-F", "#{pane_id}").split()
 
     await eventually(is_gone)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_an_unfinished_command_is_told_at_once_and_the_next_one_runs(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     answer = await desk.run(pane, 'echo "unbalanced')
     assert (answer["status"], answer["waitingForInput"], answer["timedOut"]) == ("running", True, False)
     assert "not complete" in answer["reason"]
     assert (await desk.run(pane, "echo next"))["output"] == "next\n"
-    assert (await desk.result(answer))["status"] == "cancelled"
+    assert (await desk.get_result(answer))["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_person_sees_only_prompts_commands_and_output(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "cd /")
     await desk.run(pane, "echo one")
     await desk.run(pane, "echo two")

@@ -1,10 +1,10 @@
-"""Commands on another tmux, and in a bash that is too old to tell where a command starts."""
+"""Commands on another tmux, and in a bash that is too old to mark the start of a command."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.shells import shell_table
+from muxpilot.shell_table import integration
 from tests.rigs.tmux_trees import second_tmux
 from tests.shells.conftest import Desk
 
@@ -32,7 +32,7 @@ CASES = {
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
 async def test_commands_run_on_another_tmux(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     for command, wanted in CASES.items():
         answer = await desk.run(pane, command)
         assert (answer["output"], answer["exitCode"]) == wanted, command
@@ -41,7 +41,7 @@ async def test_commands_run_on_another_tmux(desk: Desk, shell: str) -> None:
 
 
 async def test_a_persons_pane_is_joined_on_another_tmux(desk: Desk) -> None:
-    pane = await desk.persons("bash", "--norc", shows="bash")
+    pane = await desk.person_pane("bash", "--norc", shows="bash")
     assert (await desk.run(pane, "echo hello"))["output"] == "hello\n"
     assert "muxpilot" not in desk.screen(pane)
 
@@ -49,16 +49,16 @@ async def test_a_persons_pane_is_joined_on_another_tmux(desk: Desk) -> None:
 async def test_a_bash_that_is_too_old_to_tell_a_start_gives_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As bash 3.2 to 4.3 do it: no PS0, no key, PROMPT_COMMAND a string."""
-    plain = shell_table._script
+    """Use the script as bash 3.2 to 4.3 does: no PS0, no key, PROMPT_COMMAND a string."""
+    plain = integration._script
 
     def old(name: str) -> str:
         lines = plain(name).splitlines(keepends=True)
         text = "".join(line for line in lines if "PS0" not in line)
         return text.replace(">= 404", ">= 9999").replace(">= 501", ">= 9999")
 
-    monkeypatch.setattr(shell_table, "_script", old)
-    pane = await desk.ours("bash")
+    monkeypatch.setattr(integration, "_script", old)
+    pane = await desk.own_pane("bash")
     for command, wanted in CASES.items():
         answer = await desk.run(pane, command)
         assert (answer["output"], answer["exitCode"]) == wanted, command

@@ -1,4 +1,4 @@
-"""Output of any length: exact, within limits, and the whole of it behind the resource."""
+"""Output of any length is exact and within limits; the resource has all of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEGABYTES_20 = 20_000_000
 
 @pytest.mark.timeout(240)
 async def test_twenty_megabytes_come_back_byte_for_byte(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     command = f"seq -f '%.0f the quick brown fox jumps over it' 1 1000000 | head -c {MEGABYTES_20}; echo"
     answer = await desk.run(pane, command, timeoutSeconds=200)
     assert (answer["status"], answer["outputBytes"]) == ("completed", MEGABYTES_20 + 1)
@@ -43,7 +43,7 @@ async def _resource(desk: Desk, answer: dict[str, object]) -> dict[str, object]:
 
 
 async def test_head_and_tail_keep_within_the_limit_and_say_what_is_left_out(desk: Desk) -> None:
-    pane = await desk.shared("bash")
+    pane = await desk.shared_pane("bash")
     answer = await desk.run(pane, "seq 1 1000", maxOutputBytes=100)
     head, _, rest = answer["output"].partition("\n[… ")
     left_out, _, tail = rest.partition(" bytes left out …]\n")
@@ -60,34 +60,34 @@ async def test_head_and_tail_keep_within_the_limit_and_say_what_is_left_out(desk
 
 @pytest.mark.parametrize("limit", range(12))
 async def test_no_character_is_cut_in_two(desk: Desk, limit: int) -> None:
-    answer = await desk.run(await desk.shared("bash"), "echo 漢字漢字", maxOutputBytes=limit)
+    answer = await desk.run(await desk.shared_pane("bash"), "echo 漢字漢字", maxOutputBytes=limit)
     assert "\ufffd" not in answer["output"]
     assert answer["outputBytes"] == 13
 
 
 async def test_a_command_that_still_runs_shows_what_it_has_said(desk: Desk) -> None:
-    pane = await desk.ours()
-    gate = desk.gate()
-    answer = await desk.run(pane, f"echo early; {gate.command}; echo late", timeoutSeconds=0.1)
+    pane = await desk.own_pane()
+    barrier = desk.barrier()
+    answer = await desk.run(pane, f"echo early; {barrier.command}; echo late", timeoutSeconds=0.1)
 
-    async def said() -> dict[str, object]:
-        now = await desk.result(answer, wait_ms=1)
+    async def has_output() -> dict[str, object]:
+        now = await desk.get_result(answer, wait_ms=1)
         return now if now["output"] else {}
 
-    now = await eventually(said)
+    now = await eventually(has_output)
     assert isinstance(now, dict)
     assert (now["status"], now["timedOut"]) == ("running", True)
     assert (now["output"], now["outputBytes"]) == ("early\n", 6)
-    gate.open()
-    assert (await desk.result(answer))["output"] == "early\nlate\n"
+    barrier.open()
+    assert (await desk.get_result(answer))["output"] == "early\nlate\n"
 
 
 async def test_a_subscriber_is_told_of_output_and_of_the_end(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, "echo one; read x; echo two")
     told = asyncio.Queue[None]()
     stop = await desk.app.resources.follow(answer["resourceUri"], lambda: told.put(None))
-    desk.type(pane, "", "Enter")
+    desk.type_as_person(pane, "", "Enter")
     async with asyncio.timeout(LIMIT_S):
         while (await _resource(desk, answer))["status"] == "running":
             await told.get()
@@ -99,19 +99,19 @@ async def test_a_subscriber_is_told_of_output_and_of_the_end(desk: Desk) -> None
 async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, shell: str
 ) -> None:
-    monkeypatch.setattr("muxpilot.shells.command_runner._BEHIND_S", LIMIT_S)
+    desk.change_timing(monkeypatch, stream_lag_s=LIMIT_S)
     others = _pipes(desk)
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "true")
     [pipe] = _pipes(desk) - others
-    gate = desk.gate()
-    asked = asyncio.create_task(desk.run(pane, f"echo ear''ly; {gate.command}; echo la''te"))
-    await desk.heard(pane, b"early\r\n")
+    barrier = desk.barrier()
+    asked = asyncio.create_task(desk.run(pane, f"echo ear''ly; {barrier.command}; echo la''te"))
+    await desk.wait_for_output(pane, b"early\r\n")
     os.kill(pipe, signal.SIGSTOP)
     try:
-        gate.open()
-        await desk.shows(pane, "late\n")
-        done, _ = await asyncio.wait([asked], timeout=1)  # three times as long as a silence is doubted
+        barrier.open()
+        await desk.wait_for_screen(pane, "late\n")
+        done, _ = await asyncio.wait([asked], timeout=1)  # many checks for input
         assert not done
     finally:
         os.kill(pipe, signal.SIGCONT)
@@ -120,8 +120,8 @@ async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
 
 
 def _pipes(desk: Desk) -> set[int]:
-    """The programs that carry what panes print to us: tmux starts one for each."""
-    server = desk.raw("display-message", "-p", "#{pid}")
+    """Return the processes that tmux has started to pipe the output of panes to us."""
+    server = desk.run_tmux("display-message", "-p", "#{pid}")
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -134,19 +134,19 @@ def _pipes(desk: Desk) -> set[int]:
 
 
 async def test_what_scrolls_away_under_a_small_history_is_not_lost(desk: Desk) -> None:
-    desk.raw("set-option", "-g", "history-limit", "10")
+    desk.run_tmux("set-option", "-g", "history-limit", "10")
     try:
-        pane = await desk.ours()
+        pane = await desk.own_pane()
         answer = await desk.run(pane, "seq 1 5000")
     finally:
-        desk.raw("set-option", "-g", "history-limit", "2000")
+        desk.run_tmux("set-option", "-g", "history-limit", "2000")
     assert answer["output"] == "".join(f"{n}\n" for n in range(1, 5001))
 
 
 async def test_commands_are_listed_with_how_they_are(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     done = await desk.run(pane, "false")
-    running = await desk.begun(pane, "sleep 30")
+    running = await desk.start_program(pane, "sleep 30")
     rows = (await desk.call("list-commands", paneId=pane))["commands"]
     assert [(row["commandId"], row["status"], row["exitCode"]) for row in rows] == [
         (done["commandId"], "failed", 1),

@@ -1,4 +1,4 @@
-"""A person at the same pane: their line, their prompt, their hooks, and what they see of us."""
+"""A person uses the same pane: their line, prompt and hooks are respected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from muxpilot.shells.pane_shell import _CATCH_UP_S
+from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId
 from tests.rigs.waiting import eventually
 from tests.shells.conftest import NESTED, SHELLS, Desk
@@ -21,43 +21,43 @@ def _is_user() -> bool:
 
 
 async def test_a_command_waits_behind_a_program_that_a_person_started(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "true")
-    gate = desk.gate()
-    desk.type(pane, f"{gate.command}; echo theirs", "Enter")
-    await desk.in_front(pane, "sh")
+    barrier = desk.barrier()
+    desk.type_as_person(pane, f"{barrier.command}; echo theirs", "Enter")
+    await desk.wait_for_program(pane, "sh")
     waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.2)
     assert (waiting["status"], waiting["timedOut"]) == ("queued", True)
-    gate.open()
-    assert (await desk.result(waiting))["output"] == "ours\n"
+    barrier.open()
+    assert (await desk.get_result(waiting))["output"] == "ours\n"
     rows = desk.screen(pane).splitlines()
     assert rows.index("theirs") < rows.index("ours")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_what_a_person_has_half_typed_is_left_alone(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "echo first")
-    await desk.half_typed(pane, "echo th")
+    await desk.type_half_line(pane, "echo th")
     waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
-    await desk.queued(waiting, "typed at the prompt")
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
+    await desk.wait_until_queued(waiting, "typed at the prompt")
+    desk.type_as_person(pane, "eirs", "Enter")
+    assert (await desk.get_result(waiting))["output"] == "ours\n"
     assert "theirs" in desk.screen(pane).splitlines()
 
 
-# In the others, a line that nobody has seen yet cannot be told from ours.
+# In the other shells, a line whose echo has not come yet cannot be told from ours.
 TELL_A_START = ("bash", "zsh", "fish")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_line_that_a_person_has_just_typed_is_not_taken_for_ours(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "echo first")
     for n in range(3):
-        desk.type(pane, f"echo theirs{n}; sh -c 'exit 7'", "Enter")
+        desk.type_as_person(pane, f"echo theirs{n}; sh -c 'exit 7'", "Enter")
         if shell not in TELL_A_START:
-            await desk.heard(pane, f"theirs{n}".encode())
+            await desk.wait_for_output(pane, f"theirs{n}".encode())
         answer = await desk.run(pane, f"echo ours{n}")
         assert (answer["output"], answer["exitCode"]) == (f"ours{n}\n", 0)
     assert "theirs2" in desk.screen(pane).splitlines()
@@ -65,10 +65,10 @@ async def test_a_line_that_a_person_has_just_typed_is_not_taken_for_ours(desk: D
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 async def test_of_a_persons_shell_that_ends_all_is_told_that_tmux_has_shown(desk: Desk, shell: str) -> None:
-    program = ("env", "PS1=p> ", desk.program(shell), *NESTED[shell].split()[1:])
+    program = ("env", "PS1=p> ", desk.find_program(shell), *NESTED[shell].split()[1:])
     for n in range(4):
-        pane = await desk.persons(*program, shows="p>")
-        desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+        pane = await desk.person_pane(*program, shows="p>")
+        desk.run_tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
         answer = await desk.run(pane, f"echo one{n}; echo two{n}; exit 4")
         shown = [word for word in (f"one{n}", f"two{n}") if word in desk.screen(pane).splitlines()]
         assert (answer["output"].replace("exit\n", "").split(), answer["exitCode"]) == (shown, 4)
@@ -76,64 +76,64 @@ async def test_of_a_persons_shell_that_ends_all_is_told_that_tmux_has_shown(desk
 
 
 async def test_a_command_whose_watch_ended_before_it_began_never_runs(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "echo first")
-    await desk.half_typed(pane, "echo th")
+    await desk.type_half_line(pane, "echo th")
     started = {"paneId": pane, "command": "echo ours", "pattern": "ours", "timeout": 0.6}
     assert (await desk.call("start-and-watch", **started))["event"] == "timeout"
-    desk.type(pane, "eirs", "Enter")
+    desk.type_as_person(pane, "eirs", "Enter")
     assert (await desk.run(pane, "echo last"))["output"] == "last\n"
     assert "theirs" in desk.screen(pane).splitlines()
     assert "ours" not in desk.screen(pane)
 
 
 async def test_a_pane_that_was_read_before_runs_its_first_command_at_once(desk: Desk) -> None:
-    pane = await desk.persons("bash", "--norc", shows="$" if _is_user() else "#")
+    pane = await desk.person_pane("bash", "--norc", shows="$" if _is_user() else "#")
     await desk.call("read-pane", paneId=pane)
-    desk.type(pane, "echo theirs", "Enter")
-    await desk.heard(pane, b"theirs\r\n")
+    desk.type_as_person(pane, "echo theirs", "Enter")
+    await desk.wait_for_output(pane, b"theirs\r\n")
     asked_at = asyncio.get_running_loop().time()
     assert (await desk.run(pane, "echo ours"))["output"] == "ours\n"
-    assert asyncio.get_running_loop().time() - asked_at < _CATCH_UP_S
+    assert asyncio.get_running_loop().time() - asked_at < ShellTiming().read_stream_s
 
 
 async def test_half_a_line_in_a_pane_that_we_never_saw_is_left_alone(desk: Desk) -> None:
-    pane = await desk.persons("bash", "--norc", shows="$" if _is_user() else "#")
-    desk.type(pane, "echo th")
-    await desk.shows(pane, "echo th")
+    pane = await desk.person_pane("bash", "--norc", shows="$" if _is_user() else "#")
+    desk.type_as_person(pane, "echo th")
+    await desk.wait_for_screen(pane, "echo th")
     waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.6)
     assert waiting["status"] == "queued"
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
+    desk.type_as_person(pane, "eirs", "Enter")
+    assert (await desk.get_result(waiting))["output"] == "ours\n"
     assert "theirs" in desk.screen(pane).splitlines()
 
 
 async def test_ctrl_c_of_a_person_is_told_as_what_it_was(desk: Desk) -> None:
-    pane = await desk.ours()
-    answer = await desk.begun(pane, "sleep 60")
-    desk.raw("send-keys", "-t", pane, "C-c")
-    ended = await desk.result(answer)
+    pane = await desk.own_pane()
+    answer = await desk.start_program(pane, "sleep 60")
+    desk.run_tmux("send-keys", "-t", pane, "C-c")
+    ended = await desk.get_result(answer)
     assert (ended["status"], ended["exitCode"], ended["reason"]) == ("failed", 130, "Interrupted.")
 
 
-# dash has no history, and these two offer no way to take a line out of theirs.
+# dash has no history, and these two shells cannot remove a line from theirs.
 WITHOUT_A_WAY = ("dash", "ksh93", "ash")
 
 
 @pytest.mark.parametrize("shell", NESTED)
 async def test_a_persons_shell_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
-    desk.program(shell)
+    desk.find_program(shell)
     command = shlex.split(NESTED[shell])
-    pane = await desk.persons(*command, shows="#" if not _is_user() else "$")
+    pane = await desk.person_pane(*command, shows="#" if not _is_user() else "$")
     before = desk.screen(pane).rstrip()
     answer = await desk.run(pane, "echo hello")
     assert (answer["output"], answer["exitCode"]) == ("hello\n", 0)
 
-    async def settled() -> str:
+    async def screen_after_command() -> str:
         screen = desk.screen(pane).rstrip()
         return screen if screen.count(before.splitlines()[-1]) == 2 else ""
 
-    screen = str(await eventually(settled))
+    screen = str(await eventually(screen_after_command))
     prompt = before.splitlines()[-1]
     assert screen == f"{before} echo hello\nhello\n{prompt}"
     if shell not in WITHOUT_A_WAY:
@@ -151,21 +151,21 @@ ROWS_OF_PROMPT = {
 
 @pytest.mark.parametrize("shell", ROWS_OF_PROMPT)
 async def test_a_prompt_of_several_rows_is_joined_without_a_trace(desk: Desk, shell: str) -> None:
-    desk.program(shell)
+    desk.find_program(shell)
     command, prompt = ROWS_OF_PROMPT[shell]
-    pane = await desk.persons(*shlex.split(command), shows="#")
-    desk.type(pane, f"{prompt}; sh -c 'exit 3'", "Enter")
-    await desk.shows(pane, "\nfirst row\nsecond #")
+    pane = await desk.person_pane(*shlex.split(command), shows="#")
+    desk.type_as_person(pane, f"{prompt}; sh -c 'exit 3'", "Enter")
+    await desk.wait_for_screen(pane, "\nfirst row\nsecond #")
     before = desk.screen(pane).rstrip()
     answer = await desk.run(pane, "echo $status" if shell == "fish" else "echo $?")
     assert answer["output"] == ("0\n" if shell == "fish" else "3\n")
-    screen = await desk.shows(pane, f"{answer['output']}\nfirst row\nsecond #")
+    screen = await desk.wait_for_screen(pane, f"{answer['output']}\nfirst row\nsecond #")
     assert screen.startswith(f"{before} echo $")
     assert screen.count("first row") == before.count("first row") + 1
 
 
 async def test_prompts_that_are_built_anew_keep_their_marks(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(
         pane, "build() { local s=$?; PS1=\"[$s $((++n))] \"; PS2='more> '; }; PROMPT_COMMAND=build; n=0"
     )
@@ -186,14 +186,14 @@ FORGETFUL = {
 
 @pytest.mark.parametrize("shell", FORGETFUL)
 async def test_a_person_who_sets_the_hooks_anew_loses_no_exit_code(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, FORGETFUL[shell])
     assert (await desk.run(pane, "sh -c 'exit 6'"))["exitCode"] == 6
     assert (await desk.run(pane, "echo $?"))["output"].strip() == "6"
 
 
 async def test_the_persons_hooks_and_traps_still_work(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(
         pane,
         "PS0='go '; trap 'echo trapped' USR1; set -o pipefail; hook() { seen=$?; }; PROMPT_COMMAND+=(hook)",
@@ -206,68 +206,68 @@ async def test_the_persons_hooks_and_traps_still_work(desk: Desk) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_a_line_that_a_person_types_ahead_is_not_taken_for_ours(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    gate = desk.gate()
-    running = await desk.begun(pane, gate.command)
-    desk.type(pane, "echo person", "Enter")
+    pane = await desk.own_pane(shell)
+    barrier = desk.barrier()
+    running = await desk.start_program(pane, barrier.command)
+    desk.type_as_person(pane, "echo person", "Enter")
     answer = await desk.run(pane, "echo mine", timeoutSeconds=0.1)
     assert answer["status"] == "queued"
-    gate.open()
-    assert (await desk.result(answer))["output"] == "mine\n"
-    assert (await desk.result(running))["status"] == "completed"
+    barrier.open()
+    assert (await desk.get_result(answer))["output"] == "mine\n"
+    assert (await desk.get_result(running))["status"] == "completed"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_half_a_line_typed_ahead_is_left_alone(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
-    gate = desk.gate()
-    await desk.begun(pane, gate.command)
-    desk.type(pane, "echo th")
+    pane = await desk.own_pane(shell)
+    barrier = desk.barrier()
+    await desk.start_program(pane, barrier.command)
+    desk.type_as_person(pane, "echo th")
     waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.1)
-    gate.open()
-    await desk.queued(waiting, "typed at the prompt")
-    desk.type(pane, "eirs", "Enter")
-    assert (await desk.result(waiting))["output"] == "ours\n"
+    barrier.open()
+    await desk.wait_until_queued(waiting, "typed at the prompt")
+    desk.type_as_person(pane, "eirs", "Enter")
+    assert (await desk.get_result(waiting))["output"] == "ours\n"
     assert "theirs" in desk.screen(pane).splitlines()
 
 
 async def test_a_pane_that_a_person_respawns_takes_commands_again(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "true")
-    known = desk.app.dispatch.shells.known(desk.app.servers.default, PaneId(pane))
-    desk.raw("respawn-pane", "-k", "-t", pane)
+    known = desk.app.services.shells.find_pane(desk.app.servers.default, PaneId(pane))
+    desk.run_tmux("respawn-pane", "-k", "-t", pane)
 
-    async def has_been_noticed() -> bool:
-        return known is not None and known.ended is not None
+    async def is_end_known() -> bool:
+        return known is not None and known.end_reason is not None
 
-    await eventually(has_been_noticed)
+    await eventually(is_end_known)
     assert (await desk.run(pane, "echo after"))["output"] == "after\n"
     assert "7717" not in desk.screen(pane)
 
 
 async def test_a_person_who_keeps_dead_panes_keeps_them(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "true")
 
-    async def let_go() -> bool:
-        return not desk.raw("show-options", "-p", "-t", pane, "remain-on-exit")
+    async def is_released() -> bool:
+        return not desk.run_tmux("show-options", "-p", "-t", pane, "remain-on-exit")
 
-    await eventually(let_go)
-    desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+    await eventually(is_released)
+    desk.run_tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
     answer = await desk.run(pane, "exit 7")
     assert answer["exitCode"] == 7
-    assert desk.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
+    assert desk.run_tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 async def test_a_shell_that_traces_shows_its_own_commands_only(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "set -x")
     answer = await desk.run(pane, "echo one")
     assert answer["output"].splitlines()[1:] == ["one"]
     assert answer["output"].startswith("+")
     assert (await desk.run(pane, "sh -c 'exit 3'"))["exitCode"] == 3
-    await desk.half_typed(pane, "echo half")
+    await desk.type_half_line(pane, "echo half")
     assert (await desk.run(pane, "echo two", timeoutSeconds=0.6))["status"] == "queued"
     assert "muxpilot" not in desk.screen(pane)
     assert "133;" not in desk.screen(pane)

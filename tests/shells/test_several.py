@@ -1,4 +1,4 @@
-"""Several muxpilots at one pane: each has its own answers, and the shell the marks of one of them."""
+"""Several muxpilots use one pane: each gets its own answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def other(desk: Desk) -> AsyncIterator[Desk]:
-    """Another muxpilot on the same tmux."""
+    """Start another muxpilot on the same tmux."""
     app = build(Settings(scope=Scope.ALL, socket=desk.socket))
     yield Desk(app, desk.folder, desk.socket)
     await app.close()
@@ -31,7 +31,7 @@ async def other(desk: Desk) -> AsyncIterator[Desk]:
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_two_muxpilots_take_turns_at_a_pane(desk: Desk, other: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     for asker in (desk, other, desk):
         assert (await asker.run(pane, "echo one"))["output"] == "one\n"
     asked = [(asker, f"echo {name}{n}") for n in range(3) for name, asker in (("a", desk), ("b", other))]
@@ -40,19 +40,19 @@ async def test_two_muxpilots_take_turns_at_a_pane(desk: Desk, other: Desk, shell
 
 
 async def test_a_command_waits_for_that_of_another_muxpilot(desk: Desk, other: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     first = await desk.run(pane, "read line; echo $line")
     assert first["waitingForInput"]
     second = await other.run(pane, "echo second", timeoutSeconds=0.5)
     assert (second["status"], second["reason"]) == ("queued", "Another muxpilot runs a command in the pane.")
-    desk.type(pane, "first", "Enter")
-    assert (await desk.result(first))["output"] == "first\nfirst\n"
-    assert (await other.result(second))["output"] == "second\n"
+    desk.type_as_person(pane, "first", "Enter")
+    assert (await desk.get_result(first))["output"] == "first\nfirst\n"
+    assert (await other.get_result(second))["output"] == "second\n"
 
 
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shell != "fish"])
 async def test_the_prompt_has_the_marks_of_one_muxpilot(desk: Desk, other: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "true")
     once = await desk.run(pane, 'printf %s "$PS1$PS2$PS0" | wc -c')
     for asker in (other, desk, other):
@@ -61,17 +61,17 @@ async def test_the_prompt_has_the_marks_of_one_muxpilot(desk: Desk, other: Desk,
 
 
 async def test_what_a_killed_muxpilot_left_is_put_right_by_the_next(desk: Desk) -> None:
-    pane = await desk.persons("bash", "--norc", shows="$" if os.getuid() else "#")
+    pane = await desk.person_pane("bash", "--norc", shows="$" if os.getuid() else "#")
     asked = json.dumps({"paneId": pane, "command": "sleep 60"})
     argv = [sys.executable, "-m", "muxpilot", "--socket", desk.socket, "call", "execute-command", asked]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
         await eventually(lambda: _option(desk, pane, "on"))
-        await desk.in_front(pane, "sleep")
+        await desk.wait_for_program(pane, "sleep")
         killed.kill()
-    desk.raw("send-keys", "-t", pane, "C-c")
+    desk.run_tmux("send-keys", "-t", pane, "C-c")
     assert (await desk.run(pane, "echo next"))["output"] == "next\n"
     await eventually(lambda: _option(desk, pane, ""))
 
 
 async def _option(desk: Desk, pane: str, value: str) -> bool:
-    return desk.raw("show-options", "-p", "-v", "-t", pane, "remain-on-exit") == value
+    return desk.run_tmux("show-options", "-p", "-v", "-t", pane, "remain-on-exit") == value

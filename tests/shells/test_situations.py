@@ -1,4 +1,4 @@
-"""What happens around commands: waiting programs, queues, people at the same pane, shells inside shells."""
+"""What happens around commands: programs that wait, queues, cancelling, shells inside shells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.shells import command_registry
 from tests.rigs.waiting import LIMIT_S, eventually
 from tests.shells.conftest import NESTED, SHELLS, Desk
 
@@ -26,14 +25,14 @@ WAITING = {
 @pytest.mark.parametrize("case", WAITING)
 async def test_a_command_that_waits_for_a_person_is_told_before_its_timeout(desk: Desk, case: str) -> None:
     command, words = WAITING[case]
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, command)
     assert (answer["status"], answer["waitingForInput"], answer["timedOut"]) == ("running", True, False)
     assert words in answer["reason"]
-    desk.type(pane, "x", "Enter", "C-d")
+    desk.type_as_person(pane, "x", "Enter", "C-d")
 
     async def is_over() -> bool:
-        ended = await desk.result(answer)
+        ended = await desk.get_result(answer)
         return ended["status"] in ("completed", "failed") and not ended["waitingForInput"]
 
     await eventually(is_over)
@@ -44,39 +43,39 @@ NOT_WAITING = ("sleep 0.8", "tail -n 0 -f /dev/null & sleep 0.8; kill $!", "slee
 
 @pytest.mark.parametrize("command", NOT_WAITING)
 async def test_a_command_that_only_takes_long_is_waited_for(desk: Desk, command: str) -> None:
-    answer = await desk.run(await desk.ours(), command)
+    answer = await desk.run(await desk.own_pane(), command)
     assert answer["status"] in ("completed", "failed")
     assert not answer["waitingForInput"]
 
 
 async def test_a_timeout_interrupts_nothing(desk: Desk) -> None:
-    pane = await desk.ours()
-    gate = desk.gate()
-    asked = await desk.begun(pane, f"{gate.command}; echo late")
+    pane = await desk.own_pane()
+    barrier = desk.barrier()
+    asked = await desk.start_program(pane, f"{barrier.command}; echo late")
     assert (asked["timedOut"], asked["exitCode"]) == (True, None)
-    answer = await desk.result(asked, wait_ms=100)
+    answer = await desk.get_result(asked, wait_ms=100)
     assert (answer["status"], answer["timedOut"], answer["exitCode"]) == ("running", True, None)
-    gate.open()
-    ended = await desk.result(answer)
+    barrier.open()
+    ended = await desk.get_result(answer)
     assert (ended["status"], ended["output"], ended["timedOut"]) == ("completed", "late\n", False)
     assert ended["resourceUri"] == f"tmux://command/{answer['commandId']}/result"
 
 
 async def test_commands_for_one_pane_run_in_the_order_of_asking(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answers = await asyncio.gather(*(desk.run(pane, f"sleep 0.02; echo {n}") for n in range(10)))
     assert [answer["output"] for answer in answers] == [f"{n}\n" for n in range(10)]
 
 
 @pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that is cancelled has all the time that it needs to end."""
-    monkeypatch.setattr(command_registry, "_INTERRUPTED_S", LIMIT_S)
+def unhurried(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a cancelled command all the time that it needs to end."""
+    desk.change_timing(monkeypatch, interrupt_s=LIMIT_S)
 
 
 async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Desk, unhurried: None) -> None:
-    pane = await desk.ours()
-    running = await desk.begun(pane, "sleep 60")
+    pane = await desk.own_pane()
+    running = await desk.start_program(pane, "sleep 60")
     queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
     assert queued["status"] == "queued"
     cancelled = await desk.call("cancel-command", commandId=queued["commandId"])
@@ -88,24 +87,24 @@ async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Des
 
 
 async def test_a_pane_that_is_killed_loses_its_commands_and_says_so(desk: Desk) -> None:
-    pane = await desk.ours()
-    running = await desk.begun(pane, "sleep 60")
+    pane = await desk.own_pane()
+    running = await desk.start_program(pane, "sleep 60")
     queued = await desk.run(pane, "echo never", timeoutSeconds=0.1)
-    desk.raw("kill-pane", "-t", pane)
+    desk.run_tmux("kill-pane", "-t", pane)
     for answer in (running, queued):
-        ended = await desk.result(answer)
+        ended = await desk.get_result(answer)
         assert (ended["status"], ended["exitCode"]) == ("lost", None)
         assert "pane" in ended["reason"]
 
 
 async def test_a_shell_that_is_replaced_by_a_program_ends_with_its_code(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, "exec sh -c 'sleep 0.3; exit 9'")
     assert (answer["status"], answer["exitCode"]) == ("failed", 9)
 
 
 async def test_a_shell_that_is_replaced_by_another_loses_the_command_and_takes_the_next(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "exec bash --norc", timeoutSeconds=1)
     assert (await desk.run(pane, "echo new"))["output"] == "new\n"
     rows = (await desk.call("list-commands", paneId=pane))["commands"]
@@ -115,8 +114,8 @@ async def test_a_shell_that_is_replaced_by_another_loses_the_command_and_takes_t
 
 @pytest.mark.parametrize("shell", NESTED)
 async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(desk: Desk, shell: str) -> None:
-    desk.program(shell)
-    pane = await desk.ours()
+    desk.find_program(shell)
+    pane = await desk.own_pane()
     outer = await desk.run(pane, NESTED[shell])
     assert (outer["status"], outer["waitingForInput"]) == ("running", True)
     assert "shell" in outer["reason"]
@@ -125,7 +124,7 @@ async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(des
     assert (inner["output"], inner["status"]) == ("/usr\n", "completed")
     left = await desk.run(pane, "exit 5")
     assert (left["status"], left["exitCode"]) == ("failed", 5)
-    ended = await desk.result(outer)
+    ended = await desk.get_result(outer)
     assert (ended["status"], ended["exitCode"], ended["waitingForInput"]) == ("failed", 5, False)
     assert (await desk.run(pane, "echo $?"))["output"] == "5\n"
 
@@ -133,22 +132,22 @@ async def test_a_command_that_opened_a_shell_lets_the_next_one_run_inside_it(des
 async def test_su_to_another_user_is_a_shell_like_any_other(desk: Desk) -> None:
     if os.getuid() != 0:
         pytest.skip("only root may become somebody else without a password")
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     outer = await desk.run(pane, "su -s /bin/bash nobody")
     assert outer["waitingForInput"]
     assert (await desk.run(pane, "id -un"))["output"] == "nobody\n"
     assert (await desk.run(pane, "exit 4"))["exitCode"] == 4
-    assert (await desk.result(outer))["exitCode"] == 4
+    assert (await desk.get_result(outer))["exitCode"] == 4
 
 
 async def test_raw_mode_types_and_tracks_nothing(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "true")
     answer = await desk.run(pane, "echo typed", rawMode=True)
     assert (answer["status"], answer["exitCode"], answer["output"]) == ("running", None, "")
-    await desk.shows(pane, "\ntyped\n")
+    await desk.wait_for_screen(pane, "\ntyped\n")
     await desk.run(pane, "echo only", noEnter=True)
-    await desk.shows(pane, "echo only")
+    await desk.wait_for_screen(pane, "echo only")
     assert "\nonly" not in desk.screen(pane)
 
 
@@ -164,36 +163,36 @@ BAD: dict[str, tuple[dict[str, object], str]] = {
 @pytest.mark.parametrize("case", BAD)
 async def test_bad_arguments_say_what_to_do(desk: Desk, case: str) -> None:
     arguments, words = BAD[case]
-    pane = await desk.shared("bash")
-    assert words in await desk.fails("execute-command", **{"paneId": pane, **arguments})
+    pane = await desk.shared_pane("bash")
+    assert words in await desk.expect_error("execute-command", **{"paneId": pane, **arguments})
 
 
 async def test_an_unknown_command_is_said_to_be_unknown(desk: Desk) -> None:
     for tool in ("get-command-result", "cancel-command"):
-        assert "'cmd-0' not found" in await desk.fails(tool, commandId="cmd-0")
+        assert "'cmd-0' not found" in await desk.expect_error(tool, commandId="cmd-0")
 
 
 async def test_a_pane_whose_program_has_ended_takes_no_command(desk: Desk) -> None:
-    pane = await desk.ours()
-    desk.raw("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+    pane = await desk.own_pane()
+    desk.run_tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
     answer = await desk.run(pane, "exit 2")
     assert answer["exitCode"] == 2
-    assert "ended" in await desk.fails("execute-command", paneId=pane, command="true")
-    assert desk.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
+    assert "ended" in await desk.expect_error("execute-command", paneId=pane, command="true")
+    assert desk.run_tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
 
 
 async def test_the_marks_of_others_are_output_like_any_other(desk: Desk, tmp_path: Path) -> None:
-    """A program that knows the marks but not the nonce ends nothing."""
+    """Print marks without our nonce: they end nothing."""
     script = tmp_path / "forge"
     marks = "".join(f"\\033]133;{kind};{'ab' * 16}\\007" for kind in ("D;7", "B", "C", "P", "I;bash.1"))
     script.write_text(f"printf '{marks}shown\\n'; sleep 0.2; echo end; exit 3\n")
-    answer = await desk.run(await desk.shared("bash"), f"sh {script}")
+    answer = await desk.run(await desk.shared_pane("bash"), f"sh {script}")
     assert (answer["output"], answer["exitCode"]) == ("shown\nend\n", 3)
 
 
 @pytest.mark.timeout(240)
 async def test_many_panes_run_side_by_side(desk: Desk) -> None:
-    panes = await asyncio.gather(*(desk.ours() for _ in range(20)))
+    panes = await asyncio.gather(*(desk.own_pane() for _ in range(20)))
 
     async def work(number: int, pane: str) -> None:
         for step in range(5):
@@ -209,14 +208,14 @@ async def test_many_panes_run_side_by_side(desk: Desk) -> None:
 async def test_a_command_that_is_cancelled_before_it_began_never_runs(
     desk: Desk, tmp_path: Path, unhurried: None
 ) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "true")
     for number in range(10):
         file = tmp_path / str(number)
         answer = await desk.run(pane, f"touch {file}", timeoutSeconds=0)
         await asyncio.sleep(number / 2000)
         cancelled = await desk.call("cancel-command", commandId=answer["commandId"])
-        assert cancelled["status"] in ("cancelled", "completed", "failed")  # the C-c of the one before
+        assert cancelled["status"] in ("cancelled", "completed", "failed")  # by the Ctrl-C for the one before
         if cancelled["exitCode"] is None:
             assert not file.exists()
 
@@ -231,14 +230,14 @@ READERS = {
 
 @pytest.mark.parametrize("shell", READERS)
 async def test_a_shell_that_reads_a_line_itself_is_not_typed_into(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     reading = await desk.run(pane, READERS[shell])
     assert (reading["status"], reading["waitingForInput"]) == ("running", True)
     waiting = await desk.run(pane, "echo next", timeoutSeconds=1)
     assert waiting["status"] == "queued"
-    desk.type(pane, "answer", "Enter")
-    assert (await desk.result(waiting))["output"] == "next\n"
-    assert (await desk.result(reading))["status"] == "completed"
+    desk.type_as_person(pane, "answer", "Enter")
+    assert (await desk.get_result(waiting))["output"] == "next\n"
+    assert (await desk.get_result(reading))["status"] == "completed"
     assert "muxpilot" not in desk.screen(pane)
 
 
@@ -246,7 +245,7 @@ async def test_a_shell_that_reads_a_line_itself_is_not_typed_into(desk: Desk, sh
 async def test_an_exported_prompt_does_not_speak_for_the_shell_that_exported_it(
     desk: Desk, shell: str
 ) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     await desk.run(pane, "export PS1")
     inner = f"{shell} --norc" if shell == "bash" else shell
     assert (await desk.run(pane, inner))["waitingForInput"]
@@ -256,21 +255,21 @@ async def test_an_exported_prompt_does_not_speak_for_the_shell_that_exported_it(
 
 
 async def test_what_waits_still_waits_when_asked_again(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, 'read -p "Name? " x')
     for _ in range(3):
-        again = await desk.result(answer)
+        again = await desk.get_result(answer)
         assert (again["waitingForInput"], again["timedOut"]) == (True, False)
 
 
 async def test_slow_typing_is_one_command_too(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, 'echo "a!b"\necho c', delayMs=2)
     assert answer["output"] == "a!b\nc\n"
 
 
 async def test_a_status_that_nobody_told_is_not_made_up(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     await desk.run(pane, "bash --norc; true")
     left = await desk.run(pane, "exit 3")
     assert (left["status"], left["exitCode"]) == ("lost", None)
@@ -278,13 +277,13 @@ async def test_a_status_that_nobody_told_is_not_made_up(desk: Desk) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_pane_is_at_its_prompt_when_its_command_has_ended(desk: Desk, shell: str) -> None:
-    pane = await desk.ours(shell)
+    pane = await desk.own_pane(shell)
     for _ in range(5):
         await desk.run(pane, "true")
-        await desk.at_prompt(pane)
+        await desk.wait_for_prompt(pane)
 
 
 async def test_a_command_that_no_pane_can_take_is_an_error_of_the_whole_call(desk: Desk) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     for command in ("", "echo \x1b"):
-        assert "'command'" in await desk.fails("run-on", command=command, panes=[{"paneId": pane}])
+        assert "'command'" in await desk.expect_error("run-on", command=command, panes=[{"paneId": pane}])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @dataclass(frozen=True)
 class Far:
-    """How to get to the other side, as a command line."""
+    """The command line that reaches the other side."""
 
     ssh: str
 
@@ -30,7 +30,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
     for program in Path("/usr/bin").iterdir():
         if not program.name.startswith("tmux"):
             (bare / program.name).symlink_to(program)
-    with sshd.serving(folder, {"PATH": str(bare), "HOME": str(folder)}) as server:
+    with sshd.run_sshd(folder, {"PATH": str(bare), "HOME": str(folder)}) as server:
         yield Far(f"ssh -t -o LogLevel=ERROR {server.arguments}")
 
 
@@ -44,14 +44,14 @@ SHELLS = {
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_command_runs_in_the_shell_at_the_far_end(desk: Desk, far: Far, shell: str) -> None:
-    desk.program(shell)
-    pane = await desk.ours()
+    desk.find_program(shell)
+    pane = await desk.own_pane()
 
-    async def listening() -> bool:
+    async def is_reachable() -> bool:
         answer = await desk.run(pane, f"{far.ssh} true")
         return bool(answer["exitCode"] == 0)
 
-    await eventually(listening)
+    await eventually(is_reachable)
     outer = await desk.run(pane, f"{far.ssh} '{SHELLS[shell]}'")
     assert (outer["status"], outer["waitingForInput"]) == ("running", True), outer
     assert "shell" in outer["reason"]
@@ -62,14 +62,14 @@ async def test_a_command_runs_in_the_shell_at_the_far_end(desk: Desk, far: Far, 
     assert (await desk.run(pane, 'echo "open'))["waitingForInput"]
     assert (await desk.run(pane, "echo closed"))["output"] == "closed\n"
     assert (await desk.run(pane, "exit 7"))["exitCode"] == 7
-    ended = await desk.result(outer)
+    ended = await desk.get_result(outer)
     assert (ended["status"], ended["exitCode"]) == ("failed", 7)
     assert "muxpilot" not in desk.screen(pane)
     assert "stty -echo" not in desk.screen(pane)
 
 
 async def test_a_command_over_ssh_that_takes_long_is_waited_for(desk: Desk, far: Far) -> None:
-    pane = await desk.ours()
+    pane = await desk.own_pane()
     answer = await desk.run(pane, f"{far.ssh} 'sleep 0.8; echo done'")
     assert (answer["status"], answer["waitingForInput"]) == ("completed", False)
     assert "done" in answer["output"]

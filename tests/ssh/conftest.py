@@ -1,4 +1,4 @@
-"""A muxpilot whose default tmux is on another host: a private sshd on loopback, with a tmux of its own."""
+"""A muxpilot whose default tmux is on another host: a private sshd on loopback with its own tmux."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from muxpilot.app import App, build
 from muxpilot.config import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from tests.rigs import sshd
+from tests.rigs.homes import make_home
 from tests.rigs.sshd import Sshd
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
 
@@ -26,8 +27,8 @@ PROMPT = "far$ "
 
 
 @dataclass
-class Far:
-    """The other host: how to get there, its tmux, and a person's hands on that."""
+class RemoteHost:
+    """The other host: its sshd and tmux (`raw` runs commands there), and a muxpilot that uses it."""
 
     sshd: Sshd
     folder: Path
@@ -73,7 +74,7 @@ class Far:
         return await self.call("execute-command", paneId=pane, command=command, **more)
 
     async def pane(self, shell: str = "bash") -> str:
-        """A new pane there with this shell."""
+        """Create a pane there with this shell, and return its id."""
         found = shutil.which(shell)
         if found is None:
             pytest.skip(f"no {shell} here")
@@ -84,7 +85,7 @@ class Far:
         return pane
 
     async def shared(self) -> str:
-        """One pane for all tests of a module that leave it as it was."""
+        """Return one pane for all tests of a module that leave it unchanged."""
         if "bash" not in self.kept:
             self.kept["bash"] = await self.pane()
         return self.kept["bash"]
@@ -97,27 +98,27 @@ class Far:
         return str(await eventually(look))
 
     async def is_at_its_prompt(self, pane: str) -> bool:
-        """Whether the shell waits for a line: the last one shown is its prompt alone."""
+        """Tell whether the shell waits for a line: the last line of the screen is only its prompt."""
         screen = self.raw("capture-pane", "-p", "-t", pane).rstrip()
         return screen.rpartition("\n")[2] == PROMPT.rstrip()
 
 
 @asynccontextmanager
-async def muxpilot(far: Far, settings: Settings) -> AsyncIterator[Far]:
-    """An application with these settings, on the same host as another one may be."""
+async def run_muxpilot(far: RemoteHost, settings: Settings) -> AsyncIterator[RemoteHost]:
+    """Run an application with these settings. Several may use the same host."""
     app = build(settings)
     try:
-        yield Far(far.sshd, far.folder, app)
+        yield RemoteHost(far.sshd, far.folder, app)
     finally:
         await app.close()
 
 
 @contextmanager
-def standing(*, address: str = "127.0.0.1", inside: Sequence[str] = ()) -> Iterator[Far]:
-    """A host with a home of its own, and a login shell that talks."""
+def run_host(*, address: str = "127.0.0.1", inside: Sequence[str] = ()) -> Iterator[RemoteHost]:
+    """Run a host with its own home folder, and a login shell that prints a banner."""
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
-    for name in ("home", "keys"):
-        (folder / name).mkdir()
+    make_home(folder / "home")
+    (folder / "keys").mkdir()
     (folder / "home" / ".profile").write_text(f"PS1='{PROMPT}'\n")
     (folder / "home" / ".bashrc").write_text("echo a login shell that talks\n")
     variables = {
@@ -128,22 +129,22 @@ def standing(*, address: str = "127.0.0.1", inside: Sequence[str] = ()) -> Itera
         "PS1": PROMPT,
     }
     try:
-        with sshd.serving(folder / "keys", variables, address=address, inside=inside) as server:
-            yield Far(server, folder)
+        with sshd.run_sshd(folder / "keys", variables, address=address, inside=inside) as server:
+            yield RemoteHost(server, folder)
     finally:
         end_server("tmux", str(folder / "s"))
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Far]:
-    with standing() as far:
+def host() -> Iterator[RemoteHost]:
+    with run_host() as far:
         yield far
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def far(host: Far) -> AsyncIterator[Far]:
-    """The same with a muxpilot, and a session there that keeps tmux running."""
-    async with muxpilot(host, host.settings()) as far:
+async def far(host: RemoteHost) -> AsyncIterator[RemoteHost]:
+    """The host with a muxpilot, and a session there that keeps tmux running."""
+    async with run_muxpilot(host, host.settings()) as far:
         await far.call("create-session", name="keeper", command="cat")
         yield far

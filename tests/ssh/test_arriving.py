@@ -1,4 +1,4 @@
-"""What stands between ssh and tmux there: questions, banners, floods, others who wait for the same host."""
+"""What can happen between ssh and tmux: questions, banners, floods, other muxpilots that wait too."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
-from muxpilot.tmux.hosts.ssh import FarEndpoint
+from muxpilot.tmux.hosts.ssh import SshEndpoint
 from tests.rigs.waiting import LIMIT_S, eventually, within
-from tests.ssh.conftest import Far, muxpilot
+from tests.ssh.conftest import RemoteHost, run_muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -25,19 +25,19 @@ Stub = Callable[[str], None]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
-async def keeper(far: Far) -> AsyncIterator[None]:
+async def keeper(far: RemoteHost) -> AsyncIterator[None]:
     yield
 
 
 @pytest.fixture(autouse=True)
-def thawed(host: Far) -> Iterator[None]:
+def thawed(host: RemoteHost) -> Iterator[None]:
     yield
     host.sshd.thaw()
 
 
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """An ssh that runs this script."""
+    """Replace ssh by a script."""
 
     def put(script: str) -> None:
         program = tmp_path / "bin" / "ssh"
@@ -50,51 +50,51 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
     return put
 
 
-def nowhere(far: Far) -> Settings:
-    """Nobody else's: all who mean the same server wait for one another, whoever runs them."""
+def nowhere(far: RemoteHost) -> Settings:
+    """Settings for a host of this test only: all muxpilots that use the same server wait for each other."""
     return Settings(scope=Scope.ALL, ssh="nowhere.invalid", socket=far.socket)
 
 
 async def test_one_that_asks_and_waits_is_told_with_its_question(
-    far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
+    far: RemoteHost, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its child keeps its pipes open when it is ended, as a ProxyCommand may."""
-    monkeypatch.setattr(FarEndpoint, "patience_s", 4.0)
+    """A child of ssh keeps its pipes open when ssh is killed, as a ProxyCommand may."""
+    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 4.0)
     stub('printf "me@there\'s password: " >&2; sleep 600; true')
-    async with muxpilot(far, nowhere(far)) as it, asyncio.timeout(LIMIT_S):
+    async with run_muxpilot(far, nowhere(far)) as it, asyncio.timeout(LIMIT_S):
         answer = await it.fails("list-sessions")
-    assert answer.startswith("nowhere.invalid does not let us in without a question: me@there's password;")
+    assert answer.startswith("nowhere.invalid requires interactive authentication: me@there's password;")
 
 
-async def test_a_login_shell_that_prints_for_ever_is_left(far: Far, stub: Stub) -> None:
+async def test_a_login_shell_that_prints_for_ever_is_left(far: RemoteHost, stub: Stub) -> None:
     stub("exec yes welcome")
-    async with muxpilot(far, nowhere(far)) as it:
+    async with run_muxpilot(far, nowhere(far)) as it:
         assert "printed more than 1 MiB" in await it.fails("list-sessions")
 
 
-async def test_a_banner_may_look_like_tmux(far: Far, stub: Stub) -> None:
+async def test_a_banner_may_look_like_tmux(far: RemoteHost, stub: Stub) -> None:
     stub(f"echo Welcome; echo '%begin 1 2 3'; echo '%exit'; {REAL}")
-    async with muxpilot(far, far.settings()) as it:
+    async with run_muxpilot(far, far.settings()) as it:
         names = [row["name"] for row in (await it.call("list-sessions"))["sessions"]]
     assert "keeper" in names
 
 
 async def test_whoever_waits_for_a_turn_has_no_more_patience_than_others(
-    far: Far, stub: Stub, monkeypatch: pytest.MonkeyPatch
+    far: RemoteHost, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FarEndpoint, "patience_s", 4.0)
-    monkeypatch.setattr(FarEndpoint, "longest_turn_s", 3.9)
+    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 4.0)
+    monkeypatch.setattr(SshEndpoint, "attach_lock_timeout_s", 3.9)
     stub("exec sleep 600")
-    async with muxpilot(far, nowhere(far)) as one, muxpilot(far, nowhere(far)) as other:
-        with within(7.5):  # 3.9 + 4 where each counts by itself
-            told = await asyncio.gather(one.fails("list-sessions"), other.fails("list-sessions"))
-    assert all("did not let us in within 4 s" in words for words in told)
+    async with run_muxpilot(far, nowhere(far)) as one, run_muxpilot(far, nowhere(far)) as other:
+        with within(7.5):  # it would be 3.9 + 4 if each time limit began by itself
+            texts = await asyncio.gather(one.fails("list-sessions"), other.fails("list-sessions"))
+    assert all("ssh did not connect to nowhere.invalid within 4 s" in text for text in texts)
 
 
-async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: Far) -> None:
-    """tmux would wait for ever for somebody to take what it had to tell when sshd died."""
+async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: RemoteHost) -> None:
+    """tmux would wait for ever for a reader of the output that it had when sshd died."""
     before = _clients(far)
-    async with muxpilot(far, far.settings()) as it:
+    async with run_muxpilot(far, far.settings()) as it:
         pane = await far.shared()
         await it.run(pane, f"{FLOOD}; echo flo''oded", timeoutSeconds=0.2)
         ours = _clients(far) - before
@@ -102,7 +102,7 @@ async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: Far) -> None:
         far.sshd.freeze()
 
         async def has_more_to_tell() -> bool:
-            """Than the way to us can hold: tmux has read all of it, or reads no more."""
+            """Tell whether tmux has more output than fits the connection: it read all of it, or stopped."""
             far.raw("clear-history", "-t", pane)
             is_held_up = far.raw("display-message", "-p", "-t", pane, "#{history_size}") == "0"
             return is_held_up or "flooded" in far.raw("capture-pane", "-p", "-t", pane)
@@ -118,5 +118,5 @@ async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: Far) -> None:
     await eventually(are_gone)
 
 
-def _clients(far: Far) -> set[str]:
+def _clients(far: RemoteHost) -> set[str]:
     return set(far.raw("list-clients", "-F", "#{client_pid}").split())

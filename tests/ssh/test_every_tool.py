@@ -1,4 +1,4 @@
-"""Every tool does on another host what it does here: one script on both, through MCP, the same answers."""
+"""Every tool gives the same answers on another host as here: one script for both, through MCP."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pytest_asyncio
 from muxpilot.config.scope import Scope
 from muxpilot.tools import TOOLS
 from tests.rigs.mcp_client import Rig, serving
-from tests.ssh.conftest import Far
+from tests.ssh.conftest import RemoteHost
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NAMES = {tool.name for tool in TOOLS if Scope.ALL in tool.scopes}
-# Neither asks the server that a call names.
+# These do not ask the server that a call names.
 ELSEWHERE = {"socket-for-path", "list-servers"}
 
-# Each step: a tool, its arguments, and what of the answer later steps call by which name.
+# Each step: a tool, its arguments, and which values of the answer later steps use, by which names.
 Step = tuple[str, dict[str, Any], dict[str, str]]
 SCRIPT: list[Step] = [
     ("create-session", {"name": "one"}, {"paneId": "pane", "sessionId": "session", "windowId": "window"}),
@@ -109,49 +109,49 @@ SCRIPT: list[Step] = [
     ("kill-session", {"sessionId": "{session}"}, {}),
 ]  # fmt: skip
 
-# What is another number on every server, at every time.
+# Values that differ between servers or between runs.
 VARIES = re.compile(
     r"(?i)pid$|^(created|elapsed|elapsedMs|waitedMs|quietMs|cursor|commandId|watchId|resourceUri|seconds|bytes|path|currentPath"
     r"|currentCommand|layout|newLines|matchId)$"
 )
 
-# What a command that ends at once has come to when its first line is told.
+# Values that depend on whether a short command has ended when its first line is reported.
 MOMENTARY = {"start-and-watch": {"paneState": {}, "output": ""}}
 
 
-def told(value: Any, name: str = "") -> Any:
-    """An answer without what varies; ids keep their kind."""
+def without_varying_values(value: Any, name: str = "") -> Any:
+    """Return an answer without the values that vary. Ids keep their kind."""
     if isinstance(value, dict):
-        return {key: told(each, key) for key, each in value.items()}
+        return {key: without_varying_values(each, key) for key, each in value.items()}
     if isinstance(value, list):
-        return [told(each, name) for each in value]
+        return [without_varying_values(each, name) for each in value]
     if VARIES.search(name):
         return type(value).__name__
     return re.sub(r"([$@%])\d+", r"\1n", value) if isinstance(value, str) else value
 
 
-def filled(value: Any, names: dict[str, str]) -> Any:
+def fill_in_names(value: Any, names: dict[str, str]) -> Any:
     return json.loads(re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], found[0]), json.dumps(value)))
 
 
-async def played(rig: Rig, socket: str) -> list[tuple[str, bool, Any]]:
-    """The whole script on one server."""
+async def play_script(rig: Rig, socket: str) -> list[tuple[str, bool, Any]]:
+    """Run the whole script on one server, and return the answers."""
     names: dict[str, str] = {}
     answers = []
     for tool, arguments, kept in SCRIPT:
         server = {} if tool in ELSEWHERE else {"socket": socket}
-        result = await rig.ask(tool, filled(arguments, names) | server)
+        result = await rig.ask(tool, fill_in_names(arguments, names) | server)
         answer = (result.structured_content or {}) | MOMENTARY.get(tool, {})
         names |= {name: answer[key] for key, name in kept.items()}
         body = answer or [
             each.text if isinstance(each, types.TextContent) else each.type for each in result.content
         ]
-        answers.append((tool, bool(result.is_error), told(body)))
+        answers.append((tool, bool(result.is_error), without_varying_values(body)))
     return answers
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def rig(host: Far) -> AsyncIterator[Rig]:
+async def rig(host: RemoteHost) -> AsyncIterator[Rig]:
     config = f'[servers.far]\nssh = "{host.sshd.arguments}"\nsocket = "{host.socket}"\n'
     async with serving("all", config=config) as rig:
         host.raw("new-session", "-d", "-s", "keeper", "-x", "200", "-y", "50", "/bin/sh")
@@ -165,7 +165,7 @@ async def rig(host: Far) -> AsyncIterator[Rig]:
 @pytest.mark.timeout(180)  # more than a hundred calls, one after the other
 async def test_every_tool_answers_on_another_host_as_it_does_here(rig: Rig) -> None:
     assert {step[0] for step in SCRIPT} | ELSEWHERE == NAMES
-    here, there = await played(rig, rig.socket), await played(rig, "far")
+    here, there = await play_script(rig, rig.socket), await play_script(rig, "far")
     for mine, theirs in zip(here, there, strict=True):
         assert theirs == mine
     failed = {tool for tool, is_error, _ in here if is_error}
@@ -184,8 +184,8 @@ async def test_what_became_of_a_command_there_is_a_resource_too(rig: Rig) -> Non
     await rig.call("kill-session", sessionId="named", socket="far")
 
 
-async def test_resources_are_read_from_another_host(host: Far) -> None:
-    """Those of the default server, where that is there."""
+async def test_resources_are_read_from_another_host(host: RemoteHost) -> None:
+    """These are the resources of the default server, which is on the other host."""
     async with serving("all", config=f'[ssh]\nremote = "{host.sshd.arguments}"\n', keeper=False) as rig:
         made = await rig.call("create-session", name="res")
         ran = await rig.call("execute-command", paneId=made["paneId"], command="echo far''away")

@@ -1,4 +1,4 @@
-"""Hosts that are gone, that hang, that break and come back; and what must not get through."""
+"""Hosts that are gone, hang, or break and come back; and connections that must be refused."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from muxpilot.config import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import NoTmux
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.hosts.ssh import FarEndpoint
+from muxpilot.tmux.hosts.ssh import SshEndpoint
 from tests.rigs.waiting import eventually
-from tests.ssh.conftest import Far, muxpilot
+from tests.ssh.conftest import RemoteHost, run_muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
-async def keeper(far: Far) -> AsyncIterator[None]:
+async def keeper(far: RemoteHost) -> AsyncIterator[None]:
     yield
 
 
 @pytest.fixture(autouse=True)
-def mended(far: Far) -> object:
-    """Whatever a test does to the host, the next one finds it well."""
+def mended(far: RemoteHost) -> object:
+    """Restore the host after each test."""
     yield
     far.sshd.thaw()
     if far.sshd.process is None:
         far.sshd.start()
 
 
-async def heard(far: Far, pane: str, *, wanted: bool) -> None:
-    """Until what the pane prints comes through, or does not."""
+async def wait_until_heard(far: RemoteHost, pane: str, *, wanted: bool) -> None:
+    """Wait until the stream of a pane is connected, or is not."""
     assert far.app is not None
     streams = far.app.servers.default.streams
 
     async def is_so() -> bool:
-        return streams.is_heard(PaneId(pane)) is wanted
+        return streams.is_receiving(PaneId(pane)) is wanted
 
     await eventually(is_so)
 
 
-async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: Far) -> None:
+async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: RemoteHost) -> None:
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0
     go_on = far.folder / "go-on"
@@ -56,7 +56,7 @@ async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: Far)
     assert running["status"] == "running"
     far.sshd.break_connections()
     for wanted in (False, True):
-        await heard(far, pane, wanted=wanted)
+        await wait_until_heard(far, pane, wanted=wanted)
     go_on.touch()
     ended = await far.call("get-command-result", commandId=running["commandId"], waitMs=20000)
     assert (ended["status"], ended["exitCode"]) == ("failed", 9), ended
@@ -65,7 +65,7 @@ async def test_a_broken_connection_is_made_again_and_what_ran_is_found(far: Far)
     assert (await far.run(pane, "echo again"))["output"] == "again\n"
 
 
-async def test_a_command_that_ended_while_the_host_was_gone_is_lost_with_the_reason(far: Far) -> None:
+async def test_a_command_that_ended_while_the_host_was_gone_is_lost_with_the_reason(far: RemoteHost) -> None:
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0
     go_on = far.folder / "gone"
@@ -78,20 +78,20 @@ async def test_a_command_that_ended_while_the_host_was_gone_is_lost_with_the_rea
     far.sshd.start()
     ended = await far.call("get-command-result", commandId=running["commandId"], waitMs=30000)
     assert (ended["status"], ended["exitCode"]) == ("lost", None), ended
-    assert "unseen" in ended["reason"]
+    assert "ended while its output was interrupted" in ended["reason"]
     assert (await far.run(pane, "echo again"))["output"] == "again\n"
 
 
-async def test_the_first_command_after_a_break_is_seen_to_its_end(far: Far) -> None:
+async def test_the_first_command_after_a_break_is_seen_to_its_end(far: RemoteHost) -> None:
     pane = await far.pane()
     await far.run(pane, "true")
     far.sshd.break_connections()
-    await heard(far, pane, wanted=False)
+    await wait_until_heard(far, pane, wanted=False)
     ran = await far.run(pane, "echo first; sh -c 'exit 3'")
     assert (ran["output"], ran["exitCode"], ran["outputTruncated"]) == ("first\n", 3, False), ran
 
 
-async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: Far) -> None:
+async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: RemoteHost) -> None:
     far.sshd.kill()
 
     async def refused() -> bool:
@@ -103,15 +103,15 @@ async def test_a_host_that_is_gone_is_told_and_one_that_is_back_is_used(far: Far
 
     await eventually(refused)
     far.sshd.start()
-    await eventually(is_used)  # an attempt that had begun before is refused yet
+    await eventually(is_used)  # an attempt that began before is still refused
     assert (await far.call("list-sessions"))["sessions"]
 
 
 async def test_a_host_that_hangs_is_told_while_others_answer(
-    far: Far, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    far: RemoteHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stub of ssh that never says anything."""
-    monkeypatch.setattr(FarEndpoint, "patience_s", 5.0)
+    """ssh is a stub that never prints anything."""
+    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 5.0)
     stub = tmp_path / "bin" / "ssh"
     stub.parent.mkdir()
     stub.write_text("#!/bin/sh\nexec sleep 600\n")
@@ -119,21 +119,21 @@ async def test_a_host_that_hangs_is_told_while_others_answer(
     hangs = ServerEntry(ssh="nowhere.invalid", socket=far.socket)
     settings = Settings(scope=Scope.ALL, socket=str(tmp_path / "s"), servers={"hangs": hangs})
     monkeypatch.setenv("PATH", f"{stub.parent}:{os.environ['PATH']}")
-    async with muxpilot(far, settings) as it:
+    async with run_muxpilot(far, settings) as it:
         hanging = asyncio.create_task(it.fails("list-sessions", socket="hangs"))
         rows = asyncio.create_task(it.call("list-servers"))
         await asyncio.sleep(0)
         assert await it.call("list-sessions") == {"sessions": []}
         assert not hanging.done()
-        assert "did not let us in within 5 s" in await hanging
+        assert "ssh did not connect to nowhere.invalid within 5 s" in await hanging
         states = {row["name"]: row for row in (await rows)["servers"]}
         assert (states["default"]["state"], states["hangs"]["state"]) == ("idle", "unreachable")
-        assert "did not let us in" in states["hangs"]["reason"]
+        assert "ssh did not connect" in states["hangs"]["reason"]
 
 
-async def test_a_host_that_stops_is_given_up_and_found_again(far: Far) -> None:
+async def test_a_host_that_stops_is_given_up_and_found_again(far: RemoteHost) -> None:
     quick = f"-o ServerAliveInterval=1 -o ConnectTimeout=5 {far.sshd.arguments}"
-    async with muxpilot(far, Settings(scope=Scope.ALL, socket=far.socket, ssh=quick)) as it:
+    async with run_muxpilot(far, Settings(scope=Scope.ALL, socket=far.socket, ssh=quick)) as it:
         assert (await it.call("list-sessions"))["sessions"]
         far.sshd.freeze()
         assert "cannot be reached" in await it.fails("list-sessions")
@@ -141,31 +141,31 @@ async def test_a_host_that_stops_is_given_up_and_found_again(far: Far) -> None:
         assert (await it.call("list-sessions"))["sessions"]
 
 
-async def test_a_question_is_an_error_that_says_so(far: Far) -> None:
+async def test_a_question_is_an_error_that_says_so(far: RemoteHost) -> None:
     other = far.sshd.arguments.replace(f"-i {far.sshd.folder}/user", "-i /dev/null -o IdentitiesOnly=yes")
-    async with muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
+    async with run_muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
         answer = await it.fails("list-sessions")
-    assert "does not let us in without a question" in answer
+    assert "requires interactive authentication" in answer
     assert "ssh-agent" in answer
 
 
-async def test_a_host_whose_key_is_not_known_is_refused(far: Far) -> None:
+async def test_a_host_whose_key_is_not_known_is_refused(far: RemoteHost) -> None:
     other = far.sshd.arguments.replace("StrictHostKeyChecking=no", "StrictHostKeyChecking=yes")
     other = other.replace(f"UserKnownHostsFile={far.sshd.folder}/known", "UserKnownHostsFile=/dev/null")
-    async with muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
-        assert "is not known" in await it.fails("list-sessions")
+    async with run_muxpilot(far, Settings(scope=Scope.ALL, ssh=other)) as it:
+        assert "is not trusted" in await it.fails("list-sessions")
 
 
-async def test_a_host_without_tmux_is_told(far: Far) -> None:
+async def test_a_host_without_tmux_is_told(far: RemoteHost) -> None:
     async with Tmux(far.socket, ssh=far.sshd.arguments, binary="no-such-tmux") as tmux:
         with pytest.raises(NoTmux, match="no tmux on"):
             await tmux.sessions.list()
 
 
-async def test_nothing_is_left_there_when_we_leave(far: Far) -> None:
-    assert (await far.call("list-sessions"))["sessions"]  # whose own may have gone with the host
+async def test_nothing_is_left_there_when_we_leave(far: RemoteHost) -> None:
+    assert (await far.call("list-sessions"))["sessions"]  # its own hub may have ended with the host
     before = hubs(far)
-    async with muxpilot(far, far.settings()) as it:
+    async with run_muxpilot(far, far.settings()) as it:
         assert (await it.call("list-sessions"))["sessions"]
         ours = hubs(far) - before
         assert ours
@@ -176,6 +176,6 @@ async def test_nothing_is_left_there_when_we_leave(far: Far) -> None:
     await eventually(is_gone)
 
 
-def hubs(far: Far) -> set[str]:
+def hubs(far: RemoteHost) -> set[str]:
     names = far.raw("list-sessions", "-F", "#{session_name}").splitlines()
     return {name for name in names if "muxpilot-hub" in name}

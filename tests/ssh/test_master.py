@@ -1,4 +1,4 @@
-"""A person's ControlMaster carries everything of ours over one connection."""
+"""With a ControlMaster of the person, all our traffic uses one connection."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import pytest
 from muxpilot.config import Settings
 from muxpilot.config.scope import Scope
 from tests.rigs.waiting import LIMIT_S, eventually
-from tests.ssh.conftest import Far, muxpilot
+from tests.ssh.conftest import RemoteHost, run_muxpilot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.mark.parametrize("persist", ["no", "60"])
-async def test_all_followed_sessions_share_one_connection(host: Far, persist: str) -> None:
+async def test_all_followed_sessions_share_one_connection(host: RemoteHost, persist: str) -> None:
     path = host.folder / f"master-{persist}"
     master = f"-o ControlMaster=auto -o ControlPath={path} -o ControlPersist={persist}"
     settings = Settings(scope=Scope.ALL, socket=host.socket, ssh=f"{master} {host.sshd.arguments}")
     host.raw("new-session", "-d", "-s", f"keeper-{persist}", "cat")
-    async with muxpilot(host, settings) as far:
+    async with run_muxpilot(host, settings) as far:
         made = [await far.call("create-session", name=f"{persist}-{number}") for number in range(3)]
         alone = host.sshd.processes
         runs = await asyncio.gather(*(far.run(row["paneId"], "echo $((6 * 7))") for row in made))
         assert [row["output"] for row in runs] == ["42\n"] * 3
 
         async def is_alone() -> bool:
-            """A program that starts there is an sshd for a moment."""
+            """Tell whether no connection was added. A program that starts there is an sshd for a moment."""
             return host.sshd.processes <= alone
 
         await eventually(is_alone)

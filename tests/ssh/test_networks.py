@@ -16,36 +16,36 @@ from muxpilot.config import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId
 from tests.rigs.waiting import LIMIT_S, eventually
-from tests.ssh.conftest import Far
-from tests.ssh.networks import Host, hosts
+from tests.ssh.conftest import RemoteHost
+from tests.ssh.networks import Host, run_hosts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NAMES = ("web", "db", "cache")
-# A host that is cut off is given up after four to six seconds, and not after fifteen.
+# ssh gives up a host that is cut off after four to six seconds, instead of fifteen.
 QUICK = "-o ServerAliveInterval=2 -o ConnectTimeout=3"
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[list[Host]]:
-    with hosts(*NAMES) as fleet:
+    with run_hosts(*NAMES) as fleet:
         yield fleet
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def far(fleet: list[Host], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Far]:
-    """The muxpilot that has them all; `call` and the others are its own."""
+async def far(fleet: list[Host], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RemoteHost]:
+    """The muxpilot that uses all hosts; `call` and the other methods are its own."""
     servers = {
         host.name: ServerEntry(f"{QUICK} {host.far.sshd.arguments}", host.far.socket) for host in fleet
     }
     here = tmp_path_factory.mktemp("here") / "s"
     app = build(Settings(scope=Scope.ALL, socket=str(here), servers=servers))
-    yield Far(fleet[0].far.sshd, fleet[0].far.folder, app)
+    yield RemoteHost(fleet[0].far.sshd, fleet[0].far.folder, app)
     await app.close()
 
 
-async def panes(far: Far) -> list[dict[str, str]]:
-    """A new pane on each host."""
+async def panes(far: RemoteHost) -> list[dict[str, str]]:
+    """Create a pane on each host."""
     far.count += 1
     name = f"s{far.count}"
     made = await asyncio.gather(*(far.call("create-session", name=name, socket=host) for host in NAMES))
@@ -56,18 +56,18 @@ async def all_there(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} >= set(NAMES)
 
 
-async def is_heard(far: Far, row: dict[str, Any]) -> bool:
-    """Whether what the pane prints comes through."""
+async def is_heard(far: RemoteHost, row: dict[str, Any]) -> bool:
+    """Tell whether the stream of a pane is connected."""
     assert far.app is not None
-    return far.app.servers.get("db").streams.is_heard(PaneId(row["paneId"]))
+    return far.app.servers.get("db").streams.is_receiving(PaneId(row["paneId"]))
 
 
 def column(answer: dict[str, Any], name: str) -> list[Any]:
     return [row[name] for row in answer["results"]]
 
 
-async def test_a_command_runs_on_all_hosts_at_the_same_time(far: Far, tmp_path: Path) -> None:
-    """Each waits for the others, so that one after the other they would never end."""
+async def test_a_command_runs_on_all_hosts_at_the_same_time(far: RemoteHost, tmp_path: Path) -> None:
+    """Each command waits for the others: one after the other, they would never end."""
     places = await panes(far)
     (tmp_path / "meeting").mkdir()
     meet = f"cd {tmp_path}/meeting; touch $(hostname); until [ $(ls | wc -l) = 3 ]; do sleep 0.05; done"
@@ -77,9 +77,9 @@ async def test_a_command_runs_on_all_hosts_at_the_same_time(far: Far, tmp_path: 
 
 
 async def test_a_host_that_is_cut_off_holds_no_other_back_and_is_found_again(
-    far: Far, fleet: list[Host], tmp_path: Path
+    far: RemoteHost, fleet: list[Host], tmp_path: Path
 ) -> None:
-    """Some seconds: nobody tells that a wire is cut, it is only noticed."""
+    """It takes some seconds, because a cut link is only noticed by missing answers."""
     go_on, others = tmp_path / "go-on", await panes(far)
     begin = f"touch {tmp_path}/$(hostname)"
     waiting = f"{begin}; until [ -e {go_on} ]; do sleep 0.1; done; sh -c 'exit 7'"
@@ -102,7 +102,7 @@ async def test_a_host_that_is_cut_off_holds_no_other_back_and_is_found_again(
     states = {row["name"]: row["state"] for row in servers["servers"]}
     assert states == {"default": "idle", "web": "connected", "db": "unreachable", "cache": "connected"}
 
-    fleet[1].link.mend()
+    fleet[1].link.restore()
     await eventually(partial(is_heard, far, running["results"][1]))
     go_on.touch()
     ended = [

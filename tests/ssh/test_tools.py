@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 
 from tests.rigs.waiting import eventually
-from tests.ssh.conftest import Far
+from tests.ssh.conftest import RemoteHost
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
-async def test_commands_run_in_the_shell_of_a_far_pane(far: Far, shell: str) -> None:
+async def test_commands_run_in_the_shell_of_a_far_pane(far: RemoteHost, shell: str) -> None:
     pane = await far.pane(shell)
     assert (await far.run(pane, "cd /usr"))["exitCode"] == 0
     answer = await far.run(pane, "pwd; seq 1 300")
@@ -29,7 +29,7 @@ async def test_commands_run_in_the_shell_of_a_far_pane(far: Far, shell: str) -> 
     assert "muxpilot" not in screen
 
 
-async def test_the_status_of_a_far_shell_that_ends_is_told(far: Far) -> None:
+async def test_the_status_of_a_far_shell_that_ends_is_told(far: RemoteHost) -> None:
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0
     answer = await far.run(pane, "exit 3")
@@ -41,7 +41,7 @@ async def test_the_status_of_a_far_shell_that_ends_is_told(far: Far) -> None:
     await eventually(is_closed)
 
 
-async def test_a_password_that_is_asked_for_there_is_told(far: Far) -> None:
+async def test_a_password_that_is_asked_for_there_is_told(far: RemoteHost) -> None:
     pane = await far.pane()
     asked = await far.run(pane, "read -rs -p 'Password: ' secret")
     assert asked["waitingForInput"], asked
@@ -52,7 +52,7 @@ async def test_a_password_that_is_asked_for_there_is_told(far: Far) -> None:
     assert (await far.run(pane, "echo ok"))["output"] == "ok\n"
 
 
-async def test_a_far_pane_tells_what_runs_in_it(far: Far) -> None:
+async def test_a_far_pane_tells_what_runs_in_it(far: RemoteHost) -> None:
     pane = await far.shared()
     await far.run(pane, "true")
     state = await far.call("pane-state", paneId=pane)
@@ -67,7 +67,7 @@ async def test_a_far_pane_tells_what_runs_in_it(far: Far) -> None:
     await far.call("cancel-command", commandId=sleeping["commandId"])
 
 
-async def test_buffers_hold_each_byte_there(far: Far) -> None:
+async def test_buffers_hold_each_byte_there(far: RemoteHost) -> None:
     assert far.app is not None
     buffers = far.app.servers.default.buffers
     for data in (b"small", bytes(range(256)) * 400):
@@ -76,7 +76,7 @@ async def test_buffers_hold_each_byte_there(far: Far) -> None:
     await buffers.delete("bytes")
 
 
-async def test_what_is_typed_and_pasted_comes_out_as_it_was(far: Far) -> None:
+async def test_what_is_typed_and_pasted_comes_out_as_it_was(far: RemoteHost) -> None:
     pane = await far.shared()
     hostile = 'it\'s "$HOME" `id` #{pane_id} #(id) ; \\n é 😀'
     await far.call("send-keys", paneId=pane, keys=f"# {hostile}", enter=True)
@@ -87,15 +87,15 @@ async def test_what_is_typed_and_pasted_comes_out_as_it_was(far: Far) -> None:
     await far.shows(pane, "40000")
 
 
-async def test_text_is_shown_on_a_far_terminal_and_never_run(far: Far) -> None:
+async def test_text_is_shown_on_a_far_terminal_and_never_run(far: RemoteHost) -> None:
     pane = (await far.call("create-session", name="board", command="cat"))["paneId"]
     await far.call("write-to-display", paneId=pane, text="it's $(id)\n#{pane_id} `id`")
     screen = await far.shows(pane, "`id`")
     assert "it's $(id)\n#{pane_id} `id`" in screen
 
 
-async def test_a_far_pane_is_watched(far: Far) -> None:
-    """In one pane, again and again; nothing pauses behind the line that is waited for."""
+async def test_a_far_pane_is_watched(far: RemoteHost) -> None:
+    """Repeat it in one pane; nothing pauses after the line that is waited for."""
     pane = await far.shared()
     for turn in range(3):
         command = f"sleep 0.1; echo it is rea''dy {turn}; echo more"
@@ -107,7 +107,7 @@ async def test_a_far_pane_is_watched(far: Far) -> None:
     assert (fired["event"], "code 5" in fired["detail"]) == ("exit", True), fired
 
 
-async def test_a_far_pane_is_read_from_a_cursor_on_and_pictured(far: Far) -> None:
+async def test_a_far_pane_is_read_from_a_cursor_on_and_pictured(far: RemoteHost) -> None:
     pane = await far.shared()
     first = await far.call("read-pane", paneId=pane)
     await far.run(pane, "echo some''thing new")
@@ -116,7 +116,7 @@ async def test_a_far_pane_is_read_from_a_cursor_on_and_pictured(far: Far) -> Non
     assert "something new" in await far.text("screenshot-pane", paneId=pane, output="svg")
 
 
-async def test_a_program_that_talks_is_talked_to_there(far: Far) -> None:
+async def test_a_program_that_talks_is_talked_to_there(far: RemoteHost) -> None:
     pane = await far.pane()
     started = await far.run(pane, "python3 -q")
     assert started["waitingForInput"], started
@@ -124,22 +124,22 @@ async def test_a_program_that_talks_is_talked_to_there(far: Far) -> None:
     assert (answer["output"].strip(), answer["exited"]) == ("42", False), answer
 
 
-async def test_a_folder_that_is_not_there_is_told(far: Far) -> None:
-    assert "is not there" in await far.fails("create-session", name="lost", cwd="/not/there")
+async def test_a_folder_that_is_not_there_is_told(far: RemoteHost) -> None:
+    assert "does not exist" in await far.fails("create-session", name="lost", cwd="/not/there")
     made = await far.call(
         "create-session", name="usr", cwd="/usr", env={"A": "it's"}, command="pwd; echo $A; cat"
     )
     assert "/usr\nit's" in await far.shows(made["paneId"], "it's")
 
 
-async def test_nothing_of_ours_shows_there(far: Far) -> None:
+async def test_nothing_of_ours_shows_there(far: RemoteHost) -> None:
     await far.run(await far.shared(), "true")
     names = [row["name"] for row in (await far.call("list-sessions"))["sessions"]]
     assert not [name for name in names if "muxpilot" in name]
     assert (await far.call("list-clients"))["clients"] == []
 
 
-async def test_what_a_server_is_called_and_how_it_is(far: Far) -> None:
+async def test_what_a_server_is_called_and_how_it_is(far: RemoteHost) -> None:
     [row] = (await far.call("list-servers"))["servers"]
     assert (row["name"], row["state"], row["socket"]) == ("default", "connected", far.socket)
     assert row["ssh"] == far.sshd.arguments

@@ -1,4 +1,4 @@
-"""What tmux says with its escapes becomes cells, and cells become colours."""
+"""Captures of tmux become cells, and the styles of cells become colours."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.pictures.palette import DARK, LIGHT, THEMES, Rgb, Theme, colours, rgb
-from muxpilot.terminal.cells import Cell, Screen, Style, screen, styled
+from muxpilot.pictures.palette import DARK, LIGHT, THEMES, Rgb, Theme, cell_colours, to_rgb
+from muxpilot.terminal.cells import CellGrid, CellStyle, ScreenCell, apply_sgr, parse_screen
 
 STYLES: list[tuple[str, dict[str, Any]]] = [
     ("1", {"bold": True}),
@@ -48,11 +48,11 @@ STYLES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("codes", "wanted"), STYLES)
 def test_a_sequence_says_how_what_follows_looks(codes: str, wanted: dict[str, Any]) -> None:
-    assert styled(Style(), codes) == Style(**wanted)
-    assert styled(Style(bold=True, fg=3), "0") == Style()
+    assert apply_sgr(CellStyle(), codes) == CellStyle(**wanted)
+    assert apply_sgr(CellStyle(bold=True, fg=3), "0") == CellStyle()
 
 
-def text(shown: Screen) -> list[str]:
+def text(shown: CellGrid) -> list[str]:
     return ["".join(cell.text for cell in row) for row in shown.rows]
 
 
@@ -72,26 +72,26 @@ LINES: list[tuple[str, list[tuple[str, int]]]] = [
 
 @pytest.mark.parametrize(("line", "wanted"), LINES)
 def test_characters_take_the_columns_that_tmux_gives_them(line: str, wanted: list[tuple[str, int]]) -> None:
-    [row] = screen([line], 12, 1).rows
+    [row] = parse_screen([line], 12, 1).rows
     assert [(cell.text.rstrip("\x07\0"), cell.width) for cell in row if cell.text != " "] == wanted
     assert sum(cell.width for cell in row) == 12
 
 
 def test_an_older_tmux_has_emoji_part_by_part() -> None:
-    [row] = screen(["👍🏽⚠\ufe0f🇩🇪"], 12, 1, is_joined=False).rows
+    [row] = parse_screen(["👍🏽⚠\ufe0f🇩🇪"], 12, 1, is_joined=False).rows
     wanted = [("👍", 2), ("🏽", 2), ("⚠\ufe0f", 1), ("🇩", 1), ("🇪", 1)]
     assert [(cell.text, cell.width) for cell in row if cell.text != " "] == wanted
 
 
 def test_colours_go_on_from_line_to_line_and_rows_are_filled() -> None:
-    shown = screen(["\x1b[31ma", "b\x1b[0m", "c"], 3, 4, (1, 2))
+    shown = parse_screen(["\x1b[31ma", "b\x1b[0m", "c"], 3, 4, (1, 2))
     assert [row[0].style.fg for row in shown.rows] == [1, 1, None, None]
     assert text(shown) == ["a  ", "b  ", "c  ", "   "]
     assert shown.cursor == (1, 2)
 
 
 def test_what_does_not_fit_is_cut() -> None:
-    assert text(screen(["abcdef", "ab世", "x", "y"], 3, 3)) == ["abc", "ab ", "x  "]
+    assert text(parse_screen(["abcdef", "ab世", "x", "y"], 3, 3)) == ["abc", "ab ", "x  "]
 
 
 @given(
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_cut() -> None:
     st.booleans(),
 )
 def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int, is_joined: bool) -> None:
-    shown = screen(lines, columns, 3, is_joined=is_joined)
+    shown = parse_screen(lines, columns, 3, is_joined=is_joined)
     assert [sum(cell.width for cell in row) for row in shown.rows] == [columns] * 3
 
 
@@ -116,21 +116,25 @@ def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int, is_jo
     ],
 )
 def test_the_256_colours_are_where_terminals_have_them(colour: int, wanted: tuple[int, int, int]) -> None:
-    assert rgb(DARK, colour, (9, 9, 9)) == wanted
-    assert rgb(DARK, None, (9, 9, 9)) == (9, 9, 9)
-    assert rgb(LIGHT, 1, (9, 9, 9)) == LIGHT.ansi[1] != DARK.ansi[1]
+    assert to_rgb(DARK, colour, (9, 9, 9)) == wanted
+    assert to_rgb(DARK, None, (9, 9, 9)) == (9, 9, 9)
+    assert to_rgb(LIGHT, 1, (9, 9, 9)) == LIGHT.ansi[1] != DARK.ansi[1]
 
 
 def test_reverse_the_cursor_dim_and_hidden_are_worked_out() -> None:
-    red = Style(fg=1)
-    fg, bg = colours(DARK, red)
+    red = CellStyle(fg=1)
+    fg, bg = cell_colours(DARK, red)
     assert (fg, bg) == (DARK.ansi[1], DARK.bg)
-    assert colours(DARK, Style(fg=1, reverse=True)) == (bg, fg) == colours(DARK, red, is_cursor=True)
-    assert colours(DARK, Style(fg=1, reverse=True), is_cursor=True) == (fg, bg)
-    assert colours(DARK, Style(hidden=True)) == (DARK.bg, DARK.bg)
-    dimmed, _ = colours(DARK, Style(dim=True))
+    assert (
+        cell_colours(DARK, CellStyle(fg=1, reverse=True))
+        == (bg, fg)
+        == cell_colours(DARK, red, is_cursor=True)
+    )
+    assert cell_colours(DARK, CellStyle(fg=1, reverse=True), is_cursor=True) == (fg, bg)
+    assert cell_colours(DARK, CellStyle(hidden=True)) == (DARK.bg, DARK.bg)
+    dimmed, _ = cell_colours(DARK, CellStyle(dim=True))
     assert all(low < part < high for low, part, high in zip(DARK.bg, dimmed, DARK.fg, strict=True))
-    assert Cell().style == Style()
+    assert ScreenCell().style == CellStyle()
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
@@ -143,7 +147,7 @@ def test_text_in_each_of_the_first_colours_can_be_read_on_the_theme_s_ground(
 
 
 def luminance(colour: Rgb) -> float:
-    """As WCAG has it."""
+    """Return the relative luminance of WCAG."""
     parts = [part / 255 for part in colour]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

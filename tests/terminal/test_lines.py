@@ -1,22 +1,21 @@
-"""Terminal bytes as printed lines: nothing is missed, whatever becomes of it, and however it is cut."""
+"""Terminal bytes as printed lines: none is missed, whatever happens to it and however the bytes are cut."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.terminal.lines import LONGEST_LINE, Printed, plain
-from muxpilot.watch.line_matcher import Finder
+from muxpilot.terminal.lines import LONGEST_LINE, LineSplitter, strip_sequences
 
 ESC = b"\x1b"
 
 
 def lines_of(*chunks: bytes) -> list[bytes]:
-    """Every line, blank ones left out: how many of these there are depends on how the bytes were cut."""
-    printed, lines = Printed(), []
+    """Return all lines but blank ones, whose number depends on how the bytes were cut."""
+    printed, lines = LineSplitter(), []
     for chunk in chunks:
         batch = printed.feed(chunk)
         lines += batch.block.split(b"\n") if batch.lines else []
-    return [line for line in (*lines, *printed.rest.split(b"\n")) if line.strip()]
+    return [line for line in (*lines, *printed.unfinished.split(b"\n")) if line.strip()]
 
 
 CASES = [
@@ -33,6 +32,7 @@ CASES = [
     (b"\x1b[5;10Hhere\x1b[9;1Hthere\r\n", [b"here", b"there"]),
     (b"a\x1b[3Cb\r\n", [b"a b"]),
     (b"\x1b[?1049hfull screen\x1b[?1049lback\r\n", [b"full screen", b"back"]),
+    (b"a\x1b[?25;1049hfull screen\x1b[?1049;25lback\r\n", [b"a", b"full screen", b"back"]),
     (b"\x1b[?2004h$ ls\x1b[?2004l\r\r\nfile\r\n", [b"$ ls", b"file"]),
     (b"tab\tstays\r\n", [b"tab\tstays"]),
     ("gr\u00fc\u00df \u4e2d\u6587\r\n".encode(), ["gr\u00fc\u00df \u4e2d\u6587".encode()]),
@@ -67,7 +67,7 @@ def test_the_lines_are_the_same_wherever_the_bytes_are_cut(data: bytes, expected
 )
 def test_a_bell_rings_but_the_end_of_a_title_does_not(data: bytes, bells: int) -> None:
     for at in range(len(data) + 1):
-        printed = Printed()
+        printed = LineSplitter()
         assert printed.feed(data[:at]).bells + printed.feed(data[at:]).bells == bells
 
 
@@ -79,6 +79,7 @@ def test_a_bell_rings_but_the_end_of_a_title_does_not(data: bytes, bells: int) -
         (b"\x1b[2J", True),
         (b"\x1b[3A", True),
         (b"\x1b[?1049h", True),
+        (b"\x1b[?25;1049h", True),
         (b"\x07", False),
         (b"\x1b]0;title\x07", False),
         (b"\x1b[31m", False),
@@ -88,19 +89,19 @@ def test_a_bell_rings_but_the_end_of_a_title_does_not(data: bytes, bells: int) -
     ],
 )
 def test_a_change_is_something_that_a_person_can_see(data: bytes, *, is_change: bool) -> None:
-    assert Printed().feed(data).is_change is is_change
+    assert LineSplitter().feed(data).is_change is is_change
 
 
 def test_a_line_that_never_ends_is_cut_and_not_kept() -> None:
-    printed = Printed()
+    printed = LineSplitter()
     for _ in range(64):
         printed.feed(b"x" * 4096)
-        assert len(printed.rest) <= LONGEST_LINE
+        assert len(printed.unfinished) <= LONGEST_LINE
     assert printed.feed(b"\n").lines == 1
 
 
 def test_a_string_that_never_ends_is_given_up() -> None:
-    printed = Printed()
+    printed = LineSplitter()
     printed.feed(b"\x1b]0;")
     for _ in range(20):
         printed.feed(b"x" * (1 << 16))
@@ -108,31 +109,4 @@ def test_a_string_that_never_ends_is_given_up() -> None:
 
 
 def test_plain_text_is_left_as_it_is() -> None:
-    assert plain(b"a b\nc") == b"a b\nc"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "block", "expected"),
-    [
-        ("b", b"a\nb\nc", (2, b"b")),
-        ("^b$", b"ab\nb", (3, b"b")),
-        ("^a", b"b\nxa\na", (5, b"a")),
-        (r"\Ab\z", b"a\nb", (2, b"b")),
-        (r"a\s+b", b"a\nb", None),
-        (r"a\s+b", b"a\nb\na b", (4, b"a b")),
-        (r"[^x]+y", b"a\ny", None),
-        ("(?s)a.b", b"a\nb", None),
-        ("(?-m)^b", b"a\nb", (2, b"b")),
-        ("(?i)ERR", b"ok\nerr", (3, b"err")),
-        ("a|b", b"x\nb", (2, b"b")),
-        ("", b"x", (0, b"x")),
-        ("x*", b"", (0, b"")),
-        ("grün", "so\ngrün".encode(), (3, "grün".encode())),
-        (".", b"\xff\n\xc3\xa4", (2, "ä".encode())),
-        ("no", b"a\nb", None),
-    ],
-)
-def test_a_pattern_is_found_in_the_first_line_that_holds_it(
-    pattern: str, block: bytes, expected: tuple[int, bytes] | None
-) -> None:
-    assert Finder(pattern, "pattern").first(block) == expected
+    assert strip_sequences(b"a b\nc") == b"a b\nc"

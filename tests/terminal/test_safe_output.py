@@ -1,4 +1,4 @@
-"""What a browser's terminal is given of what panes print: only what draws."""
+"""Output of panes for a terminal that must not be attacked: only what draws is left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.terminal.safe_output import Harmless
+from muxpilot.terminal.safe_output import SafeOutputFilter
 
 HOSTILE = {
     "the clipboard": "\x1b]52;c;cm0gLXJmIH4=\x07",
@@ -54,8 +54,8 @@ _ALLOWED = re.compile(
 
 
 def passed(*pieces: bytes) -> str:
-    harmless = Harmless()
-    return "".join(harmless.pass_on(piece) for piece in pieces)
+    harmless = SafeOutputFilter()
+    return "".join(harmless.feed(piece) for piece in pieces)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -77,12 +77,12 @@ def test_of_several_modes_only_those_that_draw_are_left() -> None:
 
 
 def test_a_string_without_an_end_costs_no_memory_and_ends_with_the_next_sequence() -> None:
-    harmless = Harmless()
-    assert harmless.pass_on(b"\x1b]0;") == ""
+    harmless = SafeOutputFilter()
+    assert harmless.feed(b"\x1b]0;") == ""
     for _ in range(100):
-        assert harmless.pass_on(b"x" * 100_000) == ""
+        assert harmless.feed(b"x" * 100_000) == ""
     assert len(harmless._torn) < 10
-    assert harmless.pass_on(b"\x1b[1mshown") == "\x1b[1mshown"
+    assert harmless.feed(b"\x1b[1mshown") == "\x1b[1mshown"
 
 
 @given(
@@ -120,7 +120,7 @@ def test_whatever_comes_and_however_it_is_cut_nothing_else_begins_with_an_escape
 
 @pytest.mark.parametrize("letter", "ILMSTZb")
 def test_nothing_is_repeated_without_end(letter: str) -> None:
-    """A browser would do it two thousand million times."""
+    """Limit counts: a browser would repeat it two thousand million times."""
     for number in ("1000", str(2**31 - 1), "9" * 5000):
         assert passed(f"\x1b[{number}{letter}".encode()) == f"\x1b[999{letter}"
     assert passed(f"\x1b[24{letter}\x1b[{letter}".encode()) == f"\x1b[24{letter}\x1b[{letter}"

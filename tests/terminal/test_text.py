@@ -1,4 +1,4 @@
-"""Terminal bytes as text: what a person would have seen in the end."""
+"""Terminal bytes as text: the lines that a person would have seen in the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.terminal.text import rendered, text_lines
+from muxpilot.terminal.text import render_lines, render_text
 
 ESC = b"\x1b"
 
@@ -81,26 +81,26 @@ TABLE: dict[str, tuple[bytes, list[str]]] = {
 
 @pytest.mark.parametrize(("data", "lines"), TABLE.values(), ids=TABLE)
 def test_bytes_become_the_lines_that_were_seen(data: bytes, lines: list[str]) -> None:
-    assert [line.rstrip() if not line.strip() else line for line in text_lines(data)] == lines
+    assert [line.rstrip() if not line.strip() else line for line in render_lines(data)] == lines
 
 
 def test_what_stood_on_the_line_before_stays_there() -> None:
-    assert text_lines(b"ls\r\n", before="$ ") == ["$ ls", ""]
-    assert text_lines(b"\x1b[1mls\r\n", before="$ ") == ["$ ls", ""]
-    assert text_lines(b"\rX", before="$ ") == ["X "]
+    assert render_lines(b"ls\r\n", before="$ ") == ["$ ls", ""]
+    assert render_lines(b"\x1b[1mls\r\n", before="$ ") == ["$ ls", ""]
+    assert render_lines(b"\rX", before="$ ") == ["X "]
 
 
 def test_what_begins_inside_a_full_screen_program_is_left_out_until_it_leaves() -> None:
-    text = rendered(b"drawn\x1b[5;5Hmore\x1b[?1049lafter", is_alternate=True)
+    text = render_text(b"drawn\x1b[5;5Hmore\x1b[?1049lafter", is_alternate=True)
     assert (text.lines, text.is_alternate) == (["after"], False)
-    text = rendered(b"plain drawing", is_alternate=True)
+    text = render_text(b"plain drawing", is_alternate=True)
     assert (text.lines, text.is_alternate) == ([""], True)
-    assert rendered(b"a\x1b[?1049hx").is_alternate
+    assert render_text(b"a\x1b[?1049hx").is_alternate
 
 
 def test_rows_below_the_screen_are_reached_by_their_place_on_it() -> None:
     page = b"".join(b"%d\r\n" % number for number in range(10))
-    assert text_lines(page + b"\x1b[1;1HX", height=3)[-4:] == ["7", "X", "9", ""]
+    assert render_lines(page + b"\x1b[1;1HX", height=3)[-4:] == ["7", "X", "9", ""]
 
 
 def test_a_bar_at_the_bottom_of_the_screen_does_not_overwrite_what_scrolls_above_it() -> None:
@@ -108,25 +108,25 @@ def test_a_bar_at_the_bottom_of_the_screen_does_not_overwrite_what_scrolls_above
     data = b"\n\x1b7\x1b[0;4r\x1b8\x1b[1A" + bar % 0
     for number in range(20):
         data += b"line %d\r\n" % number + bar % number
-    lines = text_lines(data, height=5)
+    lines = render_lines(data, height=5)
     assert [line for line in lines if line.startswith("line")] == [f"line {number}" for number in range(20)]
     assert [line for line in lines if line.startswith("[")] == ["[19%]"]
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_are_too_strange(data: bytes) -> None:
-    assert text_lines(data)
+    assert render_lines(data)
 
 
 @given(st.lists(st.sampled_from([data for data, _ in TABLE.values()]), max_size=6), st.integers(1, 60))
 def test_any_mixture_is_rendered(parts: list[bytes], height: int) -> None:
-    assert text_lines(b"".join(parts), height=height)
+    assert render_lines(b"".join(parts), height=height)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "M", "Z"]), max_size=20), max_size=20))
 def test_plain_text_is_the_same_on_the_short_and_on_the_long_way(lines: list[str]) -> None:
     data = "\r\n".join(lines).encode()
-    assert text_lines(data) == text_lines(data + b"\x1b[m") == (lines or [""])
+    assert render_lines(data) == render_lines(data + b"\x1b[m") == (lines or [""])
 
 
 def test_much_colour_is_rendered_in_a_moment() -> None:
@@ -134,5 +134,5 @@ def test_much_colour_is_rendered_in_a_moment() -> None:
         b"\x1b[32mINFO\x1b[0m line %d \x1b[1mbold\x1b[0m\r\n" % number for number in range(20_000)
     )
     begun = time.process_time()
-    assert len(text_lines(data)) == 20_001
+    assert len(render_lines(data)) == 20_001
     assert time.process_time() - begun < 5

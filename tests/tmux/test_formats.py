@@ -1,4 +1,4 @@
-"""Records: what a text holds changes no other field, and no other record."""
+"""Parsing records of tmux: no text can change another field or another record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muxpilot.errors import Refused
-from muxpilot.tmux.formats import Fields, fields, flag, maybe_int, parse, template
+from muxpilot.tmux.formats import FieldTable, fields, flag, optional_int, parse, template
 from muxpilot.tmux.ids import PaneId
 
 TABLE = fields(
@@ -18,7 +18,7 @@ TABLE = fields(
     title=("pane_title", str),
     width=("pane_width", int),
     path=("pane_current_path", str),
-    status=("pane_dead_status", maybe_int),
+    status=("pane_dead_status", optional_int),
     is_dead=("pane_dead", flag),
 )
 ENDS_WITH_TEXT = fields(width=("pane_width", int), path=("pane_current_path", str))
@@ -44,12 +44,12 @@ def as_they_are(text: bytes) -> bytes:
 
 
 def as_escapes(text: bytes) -> bytes:
-    """How tmux 3.4 and 3.5 print text: control characters and stray bytes, but not the backslash."""
-    shown = "".join(_shown(char) for char in text.decode("utf-8", "surrogateescape"))
+    """Print a text as tmux 3.4 and 3.5 do: control characters and stray bytes escaped, the backslash not."""
+    shown = "".join(_escape_char(char) for char in text.decode("utf-8", "surrogateescape"))
     return shown.encode("utf-8", "surrogateescape")
 
 
-def _shown(char: str) -> str:
+def _escape_char(char: str) -> str:
     code = ord(char)
     if code in CSTYLE:
         return f"\\{CSTYLE[code]}"
@@ -58,8 +58,8 @@ def _shown(char: str) -> str:
     return f"\\{code:03o}" if (code < 32 and char not in "\t\n") or code == 127 else char
 
 
-def printed(table: Fields, records: list[dict[str, bytes]], show: Any = as_they_are) -> list[bytes]:
-    """What tmux prints for a format: one record after the other, newlines in them as they are."""
+def print_records(table: FieldTable, records: list[dict[str, bytes]], show: Any = as_they_are) -> list[bytes]:
+    """Return what tmux prints for a table: one record after the other, newlines in them as they are."""
     form = template(table).encode()
 
     def expand(row: dict[str, bytes]) -> bytes:
@@ -73,7 +73,7 @@ def printed(table: Fields, records: list[dict[str, bytes]], show: Any = as_they_
     return body.split(b"\n") if body else []
 
 
-def wanted(row: dict[str, bytes]) -> dict[str, object]:
+def expected_record(row: dict[str, bytes]) -> dict[str, object]:
     return {
         "id": row["pane_id"].decode(),
         "title": row["pane_title"].decode("utf-8", "surrogateescape"),
@@ -86,32 +86,34 @@ def wanted(row: dict[str, bytes]) -> dict[str, object]:
 
 @given(st.lists(rows, max_size=4))
 def test_no_text_forges_or_shifts_a_field(records: list[dict[str, bytes]]) -> None:
-    assert parse(TABLE, printed(TABLE, records), dict) == [wanted(row) for row in records]
+    assert parse(TABLE, print_records(TABLE, records), dict) == [expected_record(row) for row in records]
 
 
 @given(st.lists(rows, max_size=4))
 def test_no_escaped_text_forges_or_shifts_a_field(records: list[dict[str, bytes]]) -> None:
     """A text that holds both a control character and what looks like an escape stays as it was printed."""
-    got: list[dict[str, Any]] = parse(TABLE, printed(TABLE, records, as_escapes), dict)
+    got: list[dict[str, Any]] = parse(TABLE, print_records(TABLE, records, as_escapes), dict)
     for found, row in zip(got, records, strict=True):
         for key, column in (("title", "pane_title"), ("path", "pane_current_path")):
             text, shown = found.pop(key), as_escapes(row[column])
             assert text.encode("utf-8", "surrogateescape") in (row[column], shown)
             if b"\\" not in row[column]:
                 assert text.encode("utf-8", "surrogateescape") == row[column]
-        assert found == {key: value for key, value in wanted(row).items() if key not in ("title", "path")}
+        assert found == {
+            key: value for key, value in expected_record(row).items() if key not in ("title", "path")
+        }
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), texts), max_size=4))
 def test_a_record_may_end_with_a_text(records: list[tuple[int, bytes]]) -> None:
     body = [{"pane_width": b"%d" % width, "pane_current_path": path} for width, path in records]
-    got: list[dict[str, Any]] = parse(ENDS_WITH_TEXT, printed(ENDS_WITH_TEXT, body), dict)
+    got: list[dict[str, Any]] = parse(ENDS_WITH_TEXT, print_records(ENDS_WITH_TEXT, body), dict)
     assert [(row["width"], row["path"].encode("utf-8", "surrogateescape")) for row in got] == records
 
 
 def test_a_path_that_changed_after_it_was_counted_shifts_nothing() -> None:
     row = {"pane_width": b"80", "pane_current_path": b"/new"}
-    lines = [line.replace(b"4:/new", b"0:/new") for line in printed(ENDS_WITH_TEXT, [row, row])]
+    lines = [line.replace(b"4:/new", b"0:/new") for line in print_records(ENDS_WITH_TEXT, [row, row])]
     got: list[dict[str, Any]] = parse(ENDS_WITH_TEXT, lines, dict)
     assert [found["path"] for found in got] == ["/new", "/new"]
 
@@ -138,6 +140,6 @@ def test_no_lines_are_no_records() -> None:
 )
 def test_an_answer_that_does_not_fit_is_refused(old: str, new: str) -> None:
     row = {"pane_id": b"%1", "pane_title": b"title", "pane_width": b"9", "pane_current_path": b"/tmp"}
-    [line] = printed(TABLE, [row | {"pane_dead_status": b"", "pane_dead": b"0"}])
+    [line] = print_records(TABLE, [row | {"pane_dead_status": b"", "pane_dead": b"0"}])
     with pytest.raises(Refused, match="could not be read"):
         parse(TABLE, [re.sub(old.encode(), new.encode(), line)], dict)

@@ -1,4 +1,4 @@
-"""Ids are types, and nothing else passes for one."""
+"""Ids are types; any other text is refused."""
 
 from __future__ import annotations
 

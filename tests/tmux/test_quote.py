@@ -1,4 +1,4 @@
-"""Quoting and escaping, against small models of what tmux does with it."""
+"""Quoting and escaping, checked against small models of tmux's parser and format expansion."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PIECE = re.compile(rb"'([^'\x00-\x1f\x7f]*)'|\"((?:\\[0-7]{3})*)\"")
 BARE = re.compile(rb"[A-Za-z0-9_-]+")
 
 
-def read_by_tmux(line: bytes) -> bytes:
-    """What tmux's parser makes of one quoted word; anything but quoted pieces side by side is an error."""
+def parse_like_tmux(line: bytes) -> bytes:
+    """Parse one quoted word as tmux does. Anything but quoted pieces side by side is an error."""
     if BARE.fullmatch(line):
         return line
     word, position = b"", 0
@@ -30,8 +30,8 @@ def read_by_tmux(line: bytes) -> bytes:
     return word
 
 
-def expanded_by_tmux(text: str) -> str:
-    """format_expand for text without any expansion: what is not escaped is an error."""
+def expand_like_tmux(text: str) -> str:
+    """Expand a format as tmux does. Anything that is not escaped is an error."""
 
     def run(found: re.Match[str]) -> str:
         hashes, after = found[1], found[2]
@@ -45,22 +45,22 @@ def expanded_by_tmux(text: str) -> str:
 
 @given(st.one_of(texts, hostile))
 def test_a_control_word_is_read_as_it_was(text: str) -> None:
-    assert read_by_tmux(quote.control(text)) == text.encode()
+    assert parse_like_tmux(quote.quote_for_control_line(text)) == text.encode()
 
 
 @given(st.binary().map(lambda data: data.replace(b"\0", b"")))
 def test_any_bytes_make_one_control_word(data: bytes) -> None:
-    line = quote.control(data)
-    assert read_by_tmux(line) == data
+    line = quote.quote_for_control_line(data)
+    assert parse_like_tmux(line) == data
     assert line == line.replace(b"\n", b"")
 
 
 @given(st.binary().map(lambda data: data.replace(b"\0", b"").strip(b"\x80")))
 def test_bytes_that_are_no_text_are_plain_ascii_on_the_line(data: bytes) -> None:
-    assert quote.control(data + b"\xff").isascii()
+    assert quote.quote_for_control_line(data + b"\xff").isascii()
 
 
-@pytest.mark.parametrize("word", [quote.control, quote.argv])
+@pytest.mark.parametrize("word", [quote.quote_for_control_line, quote.quote_for_argv])
 def test_a_nul_is_refused(word: object) -> None:
     assert callable(word)
     with pytest.raises(BadInput, match="NUL"):
@@ -68,7 +68,7 @@ def test_a_nul_is_refused(word: object) -> None:
 
 
 def test_an_empty_word_is_still_a_word() -> None:
-    assert quote.control("") == b"''"
+    assert quote.quote_for_control_line("") == b"''"
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_an_empty_word_is_still_a_word() -> None:
     ],
 )
 def test_only_a_trailing_semicolon_is_escaped_in_argv(text: str, word: bytes) -> None:
-    assert quote.argv(text) == word
+    assert quote.quote_for_argv(text) == word
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"a\x80b", b"\xc3"])
 def test_what_could_not_be_decoded_goes_out_as_it_was(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     assert quote.encode(text) == data
-    assert read_by_tmux(quote.control(text)) == data
+    assert parse_like_tmux(quote.quote_for_control_line(text)) == data
 
 
 def test_a_lone_surrogate_is_refused() -> None:
@@ -101,14 +101,14 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 @given(st.one_of(texts, hostile))
 def test_a_literal_comes_out_of_a_format_as_it_went_in(text: str) -> None:
-    assert expanded_by_tmux(quote.literal(text)) == text
+    assert expand_like_tmux(quote.escape_format(text)) == text
 
 
 @given(hostile)
 def test_a_literal_comes_out_of_the_clock_too(text: str) -> None:
-    before = quote.literal(text, clock=True)
+    before = quote.escape_format(text, is_strftime=True)
     assert not re.search(r"(?<!%)(%%)*%(?!%)", before)
-    assert expanded_by_tmux(before.replace("%%", "%")) == text
+    assert expand_like_tmux(before.replace("%%", "%")) == text
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_a_literal_comes_out_of_the_clock_too(text: str) -> None:
     ],
 )
 def test_hashes_are_doubled_but_not_before_a_bracket(text: str, escaped: str) -> None:
-    assert quote.literal(text) == escaped
+    assert quote.escape_format(text) == escaped

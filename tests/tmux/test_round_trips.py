@@ -1,4 +1,4 @@
-"""What goes into tmux comes out as it was: byte for byte, and nothing in it is ever run or believed."""
+"""Text that goes into tmux comes out byte for byte, and tmux never runs or interprets any of it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux.objects import keys, validate
-from tests.rigs.engine import Raw, person, reading, stream_of, until, whole
-from tests.rigs.live import Live
+from tests.rigs.engine import Raw, attach_person, open_reader, read_to_end, stream_of, wait_until
+from tests.rigs.live import LiveEngine
 
 
 def _is_old(char: str) -> bool:
-    """Every C library that tmux may use knows the characters of Unicode 3.2; newer ones it may not print."""
+    """Tell whether a character is in Unicode 3.2: every C library that tmux may use can print those."""
     return unicodedata.ucd_3_2_0.category(char)[0] not in "C" and char not in "\u2028\u2029"
 
 
@@ -75,10 +75,10 @@ HOSTILE = (
 )
 
 
-some_names = st.one_of(st.sampled_from(HOSTILE), lines).filter(str.strip)  # one of blanks only is refused
+some_names = st.one_of(st.sampled_from(HOSTILE), lines).filter(str.strip)  # a name of blanks only is refused
 
 
-def test_a_sessions_name_is_what_tmux_says_it_keeps(live: Live) -> None:
+def test_a_sessions_name_is_what_tmux_says_it_keeps(live: LiveEngine) -> None:
     tmux = live.tmux
     made = live.run(tmux.sessions.create("s"))
     version = live.run(tmux.version())
@@ -92,7 +92,7 @@ def test_a_sessions_name_is_what_tmux_says_it_keeps(live: Live) -> None:
     live.for_every(check, some_names, examples=120)
 
 
-def test_a_session_is_found_again_by_the_name_it_was_made_with(live: Live) -> None:
+def test_a_session_is_found_again_by_the_name_it_was_made_with(live: LiveEngine) -> None:
     tmux = live.tmux
     live.run(tmux.sessions.create("first"))
 
@@ -106,7 +106,7 @@ def test_a_session_is_found_again_by_the_name_it_was_made_with(live: Live) -> No
     live.for_every(check, some_names, examples=15)
 
 
-def test_a_windows_name_comes_back(live: Live) -> None:
+def test_a_windows_name_comes_back(live: LiveEngine) -> None:
     tmux = live.tmux
     made = live.run(tmux.sessions.create("s", window_name="#(x)##["))
     assert [row.name for row in live.run(tmux.windows.list())] == ["#(x)##["]
@@ -114,14 +114,14 @@ def test_a_windows_name_comes_back(live: Live) -> None:
     async def check(name: str) -> None:
         await tmux.windows.rename(made.window_id, name)
         [row] = await tmux.windows.list()
-        # tmux writes a backslash before a backslash, and 3.3a also before a variable
+        # tmux writes a backslash before a backslash, and 3.3a also before a variable.
         assert re.sub(r"\\(.)", r"\1", row.name) == name
         assert "\\" in name or "$" in name or row.name == name
 
     live.for_every(check, some_names, examples=120)
 
 
-def test_a_window_has_the_name_it_is_made_with(live: Live) -> None:
+def test_a_window_has_the_name_it_is_made_with(live: LiveEngine) -> None:
     tmux = live.tmux
     made = live.run(tmux.sessions.create("s"))
 
@@ -136,9 +136,9 @@ def test_a_window_has_the_name_it_is_made_with(live: Live) -> None:
     live.for_every(check, some_names, examples=12)
 
 
-def test_a_title_comes_back(live: Live) -> None:
+def test_a_title_comes_back(live: LiveEngine) -> None:
     tmux = live.tmux
-    made = live.run(tmux.sessions.create("s", program=Program("sleep 600")))
+    made = live.run(tmux.sessions.create("s", program=PaneProgram("sleep 600")))
 
     async def check(title: str) -> None:
         await tmux.panes.rename(made.pane_id, title)
@@ -147,13 +147,13 @@ def test_a_title_comes_back(live: Live) -> None:
     live.for_every(check, st.one_of(st.sampled_from(HOSTILE), st.just(""), lines), examples=120)
 
 
-def test_typed_text_arrives_as_it_is(live: Live, folder: Path) -> None:
+def test_typed_text_arrives_as_it_is(live: LiveEngine, folder: Path) -> None:
     tmux = live.tmux
-    reader = live.run(reading(tmux, folder))
+    reader = live.run(open_reader(tmux, folder))
 
     async def check(text: str) -> None:
         await tmux.input.type(reader.pane, text)
-        assert await reader.got() == text.encode()
+        assert await reader.read_new() == text.encode()
 
     texts = st.one_of(lines, st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
     key_names = st.sampled_from(
@@ -162,16 +162,16 @@ def test_typed_text_arrives_as_it_is(live: Live, folder: Path) -> None:
     live.for_every(check, st.one_of(key_names, st.sampled_from(HOSTILE), texts), examples=80)
 
 
-def test_pasted_bytes_arrive_as_they_are(live: Live, folder: Path) -> None:
+def test_pasted_bytes_arrive_as_they_are(live: LiveEngine, folder: Path) -> None:
     tmux = live.tmux
-    reader = live.run(reading(tmux, folder))
+    reader = live.run(open_reader(tmux, folder))
 
     async def check(data: bytes) -> None:
         await tmux.input.send_bytes(reader.pane, data)
-        assert await reader.got() == data
+        assert await reader.read_new() == data
         with suppress(UnicodeDecodeError):
             assert await tmux.input.paste(reader.pane, data.decode()) == len(data)
-            assert await reader.got() == data
+            assert await reader.read_new() == data
 
     live.for_every(check, st.binary(min_size=1, max_size=300), examples=40)
     assert live.run(tmux.buffers.list()) == []
@@ -179,15 +179,15 @@ def test_pasted_bytes_arrive_as_they_are(live: Live, folder: Path) -> None:
 
 async def test_a_key_is_a_key_and_never_its_name(tmux: Tmux, folder: Path) -> None:
     """tmux types the name of a key that it does not know, letter by letter."""
-    await tmux.sessions.create("s", program=Program("sleep 600"))
+    await tmux.sessions.create("s", program=PaneProgram("sleep 600"))
     bases = [*map(chr, range(33, 127)), "é", "世", *keys._NAMED]
     spelled = [
         *(
-            keys.is_key(modifier + base)
+            keys.find_key(modifier + base)
             for modifier in ("", "C-", "M-", "S-", "C-M-", "C-M-S-")
             for base in bases
         ),
-        *(keys.is_key(f"^{base}") for base in bases),
+        *(keys.find_key(f"^{base}") for base in bases),
     ]
     known = sorted({word for word in spelled if word is not None})
     assert len(known) > 700
@@ -195,15 +195,15 @@ async def test_a_key_is_a_key_and_never_its_name(tmux: Tmux, folder: Path) -> No
 
 
 async def test_a_pressed_character_arrives(tmux: Tmux, folder: Path) -> None:
-    reader = await reading(tmux, folder)
+    reader = await open_reader(tmux, folder)
     characters = [*map(chr, range(33, 127)), "é", "世"]
     await tmux.input.press(reader.pane, " ".join(characters))
-    assert (await reader.got()).decode() == "".join(characters)
+    assert (await reader.read_new()).decode() == "".join(characters)
 
 
-def test_a_buffer_holds_any_bytes(live: Live, folder: Path) -> None:
+def test_a_buffer_holds_any_bytes(live: LiveEngine, folder: Path) -> None:
     tmux = live.tmux
-    live.run(tmux.sessions.create("s", program=Program("sleep 600")))
+    live.run(tmux.sessions.create("s", program=PaneProgram("sleep 600")))
 
     async def check(name: str, data: bytes, more: bytes) -> None:
         await tmux.buffers.set(name, data)
@@ -221,70 +221,59 @@ def test_a_buffer_holds_any_bytes(live: Live, folder: Path) -> None:
     live.for_every(check, validate, content, st.one_of(st.just(b""), content), examples=60)
 
 
-def test_a_file_of_any_name_is_saved_and_loaded(live: Live, folder: Path) -> None:
-    tmux = live.tmux
-    live.run(tmux.sessions.create("s", program=Program("sleep 600")))
-
-    async def check(name: str) -> None:
-        path = folder / name
-        await tmux.buffers.set("b", name.encode())
-        await tmux.buffers.save("b", path)
-        assert path.read_bytes() == name.encode()
-        await tmux.buffers.load("c", path)
-        assert await tmux.buffers.get("c") == name.encode()
-        path.unlink()
-
-    live.for_every(check, st.one_of(st.sampled_from(HOSTILE), lines).filter(_is_a_files_name), examples=40)
-
-
 def _is_a_files_name(name: str) -> bool:
     return "/" not in name and name not in (".", "..", "s")
 
 
-def test_a_person_sees_exactly_the_message(live: Live, raw: Raw, socket: str, binary: str) -> None:
+def test_a_person_sees_exactly_the_message(live: LiveEngine, raw: Raw, socket: str, binary: str) -> None:
     tmux = live.tmux
-    live.run(tmux.sessions.create("s", program=Program("sleep 600")))
+    live.run(tmux.sessions.create("s", program=PaneProgram("sleep 600")))
     raw("set-option", "-g", "status-left", "", ";", "set-option", "-g", "status-right", "")
-    someone = live.enter(person(binary, socket, "attach"))
+    someone = live.enter(attach_person(binary, socket, "attach"))
 
     async def check(message: str) -> None:
         someone.seen.clear()
-        assert await tmux.clients.show(f"<{message}>", duration_s=0.001) == 1
-        # drawn as one run of text: a style in it would be an escape sequence
-        await until(lambda: f"<{message}>".encode() in bytes(someone.seen))
+        assert await tmux.clients.show_message(f"<{message}>", duration_s=0.001) == 1
+        # It is drawn as one run of text: a style in it would be an escape sequence.
+        await wait_until(lambda: f"<{message}>".encode() in bytes(someone.seen))
 
     typed = st.text(st.sampled_from("#[]{}()%HMa;:,-~$'\"\\ é"), max_size=20)
     live.for_every(check, st.one_of(st.sampled_from(HOSTILE[:-1]), typed), examples=40)
 
 
+def _is_file_name(name: str) -> bool:
+    return "/" not in name and name not in (".", "..", "s")
+
+
 class Place:
-    """A program that writes down where it is and what it was given."""
+    """Runs a program that writes its folder and a variable to a file."""
 
     def __init__(self, tmux: Tmux, folder: Path) -> None:
         self._tmux = tmux
-        self._file = folder / "told"
+        self._file = folder / "place"
 
-    async def told(self, cwd: str, value: str) -> tuple[bytes, bytes]:
+    async def read_back(self, cwd: str, value: str) -> tuple[bytes, bytes]:
+        """Run the program. Return the variable and the folder that it saw."""
         command = f'{{ printf %s "$VALUE"; echo; pwd -P; }} >{self._file}'
         made = await self._tmux.sessions.create(
-            "place", program=Program(command, cwd=cwd, env={"VALUE": value})
+            "place", program=PaneProgram(command, cwd=cwd, env={"VALUE": value})
         )
-        await whole(stream_of(self._tmux, made.pane_id))
+        await read_to_end(stream_of(self._tmux, made.pane_id))
         data = self._file.read_bytes()
         size = len(os.fsencode(value))
         return data[:size], data[size + 1 :].removesuffix(b"\n")
 
 
-def test_a_program_gets_its_folder_and_variables(live: Live, folder: Path) -> None:
+def test_a_program_gets_its_folder_and_variables(live: LiveEngine, folder: Path) -> None:
     tmux = live.tmux
-    live.run(tmux.sessions.create("s", program=Program("sleep 600")))
+    live.run(tmux.sessions.create("s", program=PaneProgram("sleep 600")))
     place = Place(tmux, folder)
 
     async def check(name: str, value: str) -> None:
-        assume(_is_a_files_name(name))
+        assume(_is_file_name(name))
         cwd = folder / name
         cwd.mkdir(exist_ok=True)
-        assert await place.told(str(cwd), value) == (os.fsencode(value), os.fsencode(cwd))
+        assert await place.read_back(str(cwd), value) == (os.fsencode(value), os.fsencode(cwd))
         cwd.rmdir()
 
     odd = st.sampled_from(
@@ -298,12 +287,12 @@ def test_a_program_gets_its_folder_and_variables(live: Live, folder: Path) -> No
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800"])
 async def test_a_text_that_cannot_be_sent_costs_nobody_an_answer(tmux: Tmux, text: str) -> None:
-    made = await tmux.sessions.create("s", program=Program("exec cat"))
-    window = Program(env={"TEXT": text})
+    made = await tmux.sessions.create("s", program=PaneProgram("exec cat"))
+    window = PaneProgram(env={"TEXT": text})
     for call in (
         lambda: tmux.buffers.get(text),
         lambda: tmux.windows.create(made.session_id, program=window),
-        lambda: tmux.targets.session(text),
+        lambda: tmux.targets.resolve_session(text),
     ):
         with pytest.raises((BadInput, NotFound)):
             await call()
@@ -311,7 +300,7 @@ async def test_a_text_that_cannot_be_sent_costs_nobody_an_answer(tmux: Tmux, tex
 
 
 async def test_a_lone_surrogate_is_refused_wherever_text_is_sent(tmux: Tmux) -> None:
-    made = await tmux.sessions.create("s", program=Program("exec cat"))
+    made = await tmux.sessions.create("s", program=PaneProgram("exec cat"))
     for call in (tmux.input.type, tmux.input.paste):
         for text in ("a\ud800", "\0a\ud800"):
             with pytest.raises(BadInput, match="lone surrogate"):

@@ -1,4 +1,4 @@
-"""Which tmux it is."""
+"""Reading the version of tmux, and refusing old ones."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def test_the_numbers_are_read(text: str, numbers: tuple[int, int]) -> None:
 
 
 def test_one_that_says_nothing_is_refused() -> None:
-    with pytest.raises(NoTmux, match="does not say its version"):
-        version.require("\n")
+    with pytest.raises(NoTmux, match="does not report its version"):
+        version.require_supported("\n")
 
 
 def test_one_that_is_new_enough_is_taken() -> None:
-    assert version.require("3.2") == (3, 2)
+    assert version.require_supported("3.2") == (3, 2)
 
 
 @pytest.mark.parametrize("text", ["tmux 3.1c", "2.9", "1.8\n"])
 def test_one_that_is_too_old_is_refused(text: str) -> None:
     with pytest.raises(NoTmux, match=r"is too old: muxpilot needs tmux 3\.2 or newer\. Install"):
-        version.require(text)
+        version.require_supported(text)

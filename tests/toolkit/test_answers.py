@@ -1,4 +1,4 @@
-"""Answers: dataclasses become JSON that keeps its own schema."""
+"""Answers: records become JSON that fits its own schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from muxpilot.tmux import PaneId
-from muxpilot.toolkit.answers import Answer, output_schema, shaped
+from muxpilot.toolkit.answers import Answer, output_schema, to_answer
 
 
 @dataclass(frozen=True)
@@ -38,29 +38,29 @@ DATA = {
 
 
 def test_names_become_camel_case_and_falsehood_stays() -> None:
-    assert shaped(ANSWER).structured == DATA
-    assert not shaped(ANSWER).is_error
+    assert to_answer(ANSWER).structured == DATA
+    assert not to_answer(ANSWER).is_error
 
 
 def test_a_field_with_a_default_is_left_out_until_it_has_another_value() -> None:
-    assert shaped(Rows([], 0, hint="look")).structured == {"rows": [], "seconds": 0, "hint": "look"}
-    assert shaped(Rows([], 0)).structured == {"rows": [], "seconds": 0}
+    assert to_answer(Rows([], 0, hint="look")).structured == {"rows": [], "seconds": 0, "hint": "look"}
+    assert to_answer(Rows([], 0)).structured == {"rows": [], "seconds": 0}
 
 
 def test_the_text_is_the_same_json_compact() -> None:
-    answer = shaped(Rows([], 0, hint="é 世 \n"))
+    answer = to_answer(Rows([], 0, hint="é 世 \n"))
     assert answer.text == '{"rows":[],"seconds":0,"hint":"é 世 \\n"}'
     assert json.loads(answer.text) == answer.structured
 
 
 def test_a_body_of_text_is_that_text_alone() -> None:
-    assert shaped(" body\n") == Answer(" body\n")
+    assert to_answer(" body\n") == Answer(" body\n")
     assert output_schema(str) is None
 
 
 def test_bytes_that_are_no_text_do_not_break_the_answer() -> None:
     path = b"/tmp/\xff".decode("utf-8", "surrogateescape")
-    answer = shaped(Rows([], 0, hint=path))
+    answer = to_answer(Rows([], 0, hint=path))
     assert answer.structured == {"rows": [], "seconds": 0, "hint": "/tmp/\ufffd"}
     assert answer.text.encode()
 

@@ -1,4 +1,4 @@
-"""Argument types: what fits, and what is said of what does not."""
+"""Argument types: which values fit, and what an error says of the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from muxpilot.tmux import PaneId, SessionId, WindowId
-from muxpilot.toolkit.argument_types import Between, Wrong, kind_of
+from muxpilot.toolkit.argument_types import Between, WrongValue, argument_type
 
 PERCENT = Annotated[int, "Percent", Between(1, 99)]
 
@@ -69,17 +69,17 @@ WRONG: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("annotation", "value"), FITS)
 def test_what_fits_is_taken_as_it_is(annotation: Any, value: Any) -> None:
-    assert kind_of(annotation).check(value) == value
+    assert argument_type(annotation).check(value) == value
 
 
 def test_a_whole_number_may_be_written_as_a_fraction() -> None:
-    assert repr(kind_of(int).check(5.0)) == "5"
+    assert repr(argument_type(int).check(5.0)) == "5"
 
 
 @pytest.mark.parametrize(("annotation", "value", "words"), WRONG)
 def test_what_does_not_fit_is_told_with_what_is_allowed(annotation: Any, value: Any, words: str) -> None:
-    with pytest.raises(Wrong) as caught:
-        kind_of(annotation).check(value)
+    with pytest.raises(WrongValue) as caught:
+        argument_type(annotation).check(value)
     assert str(caught.value).startswith(words)
 
 
@@ -97,14 +97,14 @@ def test_what_does_not_fit_is_told_with_what_is_allowed(annotation: Any, value: 
     ],
 )
 def test_a_kind_has_the_schema_that_it_keeps(annotation: Any, schema: dict[str, Any]) -> None:
-    assert kind_of(annotation).schema == schema
+    assert argument_type(annotation).schema == schema
 
 
 @pytest.mark.parametrize("annotation", [PaneId, PaneId | None, Annotated[PaneId | None, "x"], list[PaneId]])
 def test_a_target_is_known_behind_what_is_wrapped_around_it(annotation: Any) -> None:
-    assert kind_of(annotation).target is PaneId
+    assert argument_type(annotation).target is PaneId
 
 
 def test_a_type_that_is_no_argument_is_a_mistake_in_a_tool() -> None:
     with pytest.raises(KeyError):
-        kind_of(complex)
+        argument_type(complex)

@@ -1,4 +1,4 @@
-"""From a signature to a schema, and from what a client sends to what a function gets."""
+"""Arguments: from a signature to a schema, and from a call to the arguments of a function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.arguments import arguments_of, checked, input_schema, listed
+from muxpilot.toolkit.arguments import arguments_of, input_schema, parse_arguments, schema_for_listing
 
 
 async def example(
@@ -58,7 +58,7 @@ def test_the_schema_says_it_all() -> None:
     ],
 )
 def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], values: dict[str, Any]) -> None:
-    assert checked(ARGUMENTS, given) == values
+    assert parse_arguments(ARGUMENTS, given) == values
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], valu
 )
 def test_bad_arguments_are_named(given: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput) as caught:
-        checked(ARGUMENTS, given)
+        parse_arguments(ARGUMENTS, given)
     assert words in str(caught.value)
     assert len(str(caught.value)) < 200
     assert "\n" not in str(caught.value)
@@ -84,7 +84,7 @@ def test_bad_arguments_are_named(given: dict[str, Any], words: str) -> None:
 
 def test_a_tool_without_arguments_says_so() -> None:
     with pytest.raises(BadInput, match="The arguments are: none"):
-        checked((), {"x": 1})
+        parse_arguments((), {"x": 1})
 
 
 def test_an_argument_without_a_description_is_a_mistake_in_a_tool() -> None:
@@ -99,5 +99,5 @@ def test_a_listing_leaves_out_wide_limits_and_false() -> None:
     properties = {"wide": wide, "narrow": narrow, "flag": {"default": False}}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     shown = {"wide": {}, "narrow": narrow, "flag": {}}
-    assert listed(schema) == {"type": "object", "properties": shown}
+    assert schema_for_listing(schema) == {"type": "object", "properties": shown}
     assert properties["wide"] == {"minimum": 0, "maximum": 1000}

@@ -1,4 +1,4 @@
-"""A real MCP client on a real muxpilot over stdio, with a tmux server of its own."""
+"""A real MCP client on a real muxpilot over stdio, with its own tmux server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buffer tools, over the wire, on a real tmux."""
+"""The buffer tools through MCP, on a real tmux."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.tmux.hosts.endpoint import our_folder
+from muxpilot.tmux.hosts.endpoint import muxpilot_folder
 from tests.rigs.mcp_client import Rig
 from tests.rigs.mcp_fixtures import Call, Fails
 
@@ -25,24 +25,24 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture
 def buffer() -> str:
-    """A buffer's name that no other test has."""
+    """Return a name for a buffer that no other test uses."""
     return f"buffer {next(_NUMBERS)}"
 
 
 @pytest.fixture
 def file() -> Iterator[str]:
-    """A name in the private folder, which is gone afterwards."""
+    """Yield the name of a file in the private folder, and delete it in the end."""
     name = f"test-{os.getpid()}-{next(_NUMBERS)}"
     yield name
-    (our_folder() / "buffers" / name).unlink(missing_ok=True)
+    (muxpilot_folder() / "buffers" / name).unlink(missing_ok=True)
 
 
 def private(name: str) -> Path:
-    return our_folder() / "buffers" / name
+    return muxpilot_folder() / "buffers" / name
 
 
 def load(rig: Rig, name: str, data: bytes) -> None:
-    """As a person would."""
+    """Load a buffer with tmux itself."""
     path = rig.folder / "content"
     path.write_bytes(data)
     rig.raw("load-buffer", "-b", name, str(path))
@@ -53,19 +53,19 @@ def content(rig: Rig, name: str) -> bytes:
     return subprocess.run(argv, capture_output=True, check=True, timeout=20).stdout
 
 
-async def found(call: Call, query: str, **more: Any) -> list[tuple[int, int]]:
+async def find_matches(call: Call, query: str, **more: Any) -> list[tuple[int, int]]:
     answer = await call("search-buffer", **({"query": query, "mode": "literal"} | more))
     return [(row["offsetBytes"], row["matchLen"]) for row in answer["matches"]]
 
 
-async def no_buffers(rig: Rig, call: Call) -> None:
+async def delete_all_buffers(rig: Rig, call: Call) -> None:
     for row in (await call("list-buffers"))["buffers"]:
         rig.raw("delete-buffer", "-b", row["name"])
 
 
 async def test_a_buffer_is_made_extended_renamed_and_deleted(rig: Rig, call: Call, fails: Fails) -> None:
-    await no_buffers(rig, call)
-    assert await fails("show-buffer") == "There is no buffer. Use set-buffer to make one."
+    await delete_all_buffers(rig, call)
+    assert await fails("show-buffer") == "There is no buffer. Use set-buffer to create one."
     assert "cannot be empty" in await fails("append-buffer", name="one", content="")
     text = "línea; #(id) $HOME '\"\\ \t\x00\x1b[31m\n🎉"
     assert await rig.text("set-buffer", name="one", content=text) == "Buffer one set"
@@ -79,7 +79,7 @@ async def test_a_buffer_is_made_extended_renamed_and_deleted(rig: Rig, call: Cal
     assert (row["name"], row["size"], row["sizeBytes"], row["orderIndex"]) == ("two", size, size, 0)
     assert row["created"] > 1_600_000_000
     await rig.text("set-buffer", name="three", content="3")
-    assert "'three' is already there" in await fails("rename-buffer", **{"from": "two", "to": "three"})
+    assert "'three' already exists" in await fails("rename-buffer", **{"from": "two", "to": "three"})
     assert await rig.text("delete-buffer", name="two") == "Buffer two deleted"
     assert [row["name"] for row in (await call("list-buffers"))["buffers"]] == ["three"]
 
@@ -102,7 +102,7 @@ async def test_a_buffer_that_is_not_there_is_said_to_be_so(
 
 
 async def test_a_search_where_no_buffer_is_has_every_field(rig: Rig, call: Call) -> None:
-    await no_buffers(rig, call)
+    await delete_all_buffers(rig, call)
     assert await call("search-buffer", query="x", mode="literal") == {
         "query": "x",
         "mode": "literal",
@@ -180,7 +180,7 @@ async def test_files_keep_every_byte_and_stay_in_the_private_folder(
         (f"../../..{rig.folder}/target", "parent directory traversal"),
         ("~/target", "not accessible"),
         ("#(touch $CANARY)/x", "not accessible"),
-        ("", "'path' is no path"),
+        ("", "'path' is not a path"),
         ("no/such/folder", "not accessible: No such file"),
     ]:
         assert words in await fails("save-buffer", name=buffer, path=path)
@@ -240,12 +240,12 @@ async def test_a_match_tells_where_it_is_in_bytes(rig: Rig, call: Call, buffer: 
     ]
     assert answer["resumeFromOffset"] == {buffer: answer["bytesScannedTotal"]} == {buffer: 26}
     assert (answer["totalMatches"], answer["buffersScanned"], answer["truncatedBuffers"]) == (2, 1, [])
-    assert await found(call, r"\berr\w+", mode="regex", buffer=buffer) == [(7, 5), (16, 5)]
-    assert await found(call, "ERROR", buffer=buffer) == []
+    assert await find_matches(call, r"\berr\w+", mode="regex", buffer=buffer) == [(7, 5), (16, 5)]
+    assert await find_matches(call, "ERROR", buffer=buffer) == []
 
 
 async def all_pages(call: Call, **arguments: Any) -> tuple[list[str], int]:
-    """Every match of every page, as a client would ask for them, and the number of pages."""
+    """Return the matches of all pages, as a client asks for them, and the number of pages."""
     ids: list[str] = []
     resume: dict[str, int] = {}
     for pages in range(1, 200):
@@ -351,10 +351,10 @@ async def test_twenty_megabytes_are_searched_while_other_calls_go_on(
     load(rig, buffer, data)
     wide = {"buffer": buffer, "maxScanBytes": len(data)}
     wanted = [(len(data) - 7, 6)]
-    assert await found(call, "needle", **wide) == wanted
-    assert await found(call, "ne+dle$|x{9}", mode="regex", **wide) == []
-    assert await found(call, "ne+dle", mode="regex", **wide) == wanted
-    fuzzy = asyncio.create_task(found(call, "nedle", **wide, fuzzyMatch=True))
+    assert await find_matches(call, "needle", **wide) == wanted
+    assert await find_matches(call, "ne+dle$|x{9}", mode="regex", **wide) == []
+    assert await find_matches(call, "ne+dle", mode="regex", **wide) == wanted
+    fuzzy = asyncio.create_task(find_matches(call, "nedle", **wide, fuzzyMatch=True))
     answered = 0
     while not fuzzy.done():
         await call("list-sessions")

@@ -1,10 +1,10 @@
-"""People who look on, through MCP."""
+"""Attached clients through MCP."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.rigs.engine import SIZE, Person, person, until
+from tests.rigs.engine import SIZE, AttachedPerson, attach_person, wait_until
 from tests.rigs.mcp_client import Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 from tests.rigs.waiting import eventually
@@ -26,7 +26,7 @@ async def test_a_person_is_listed_with_the_fields_of_the_contract(
 ) -> None:
     made = await pane(SLEEP)
     flags = ("-r",) if readonly else ()
-    async with person("tmux", rig.socket, "attach-session", *flags, "-t", made.session) as someone:
+    async with attach_person("tmux", rig.socket, "attach-session", *flags, "-t", made.session) as someone:
         [row] = (await call("list-clients"))["clients"]
         assert set(row) == ROW
         assert row == {
@@ -46,7 +46,7 @@ async def test_the_session_that_a_person_used_last_is_the_current_one(
     rig: Rig, call: Call, pane: Shell
 ) -> None:
     made = await pane(SLEEP)
-    async with person("tmux", rig.socket, "attach-session", "-t", made.session):
+    async with attach_person("tmux", rig.socket, "attach-session", "-t", made.session):
         row = await call("get-current-session")
         assert set(row) == {"id", "name", "windows", "attached", "created"}
         assert (row["id"], row["attached"]) == (made.session, 1)
@@ -54,32 +54,32 @@ async def test_the_session_that_a_person_used_last_is_the_current_one(
 
 async def test_a_person_is_detached(rig: Rig, call: Call, fails: Fails, pane: Shell) -> None:
     made = await pane(SLEEP)
-    async with person("tmux", rig.socket, "attach-session", "-t", made.session) as someone:
+    async with attach_person("tmux", rig.socket, "attach-session", "-t", made.session) as someone:
         assert await call("detach-client", clientTty=someone.tty) == {"clientTty": someone.tty}
-        await until(lambda: someone.process.poll() is not None)
+        await wait_until(lambda: someone.process.poll() is not None)
     assert await fails("detach-client", clientTty=someone.tty) == (
         f"Client '{someone.tty}' not found. Use list-clients to see the clients there are."
     )
     assert made.session in [row["id"] for row in (await call("list-sessions"))["sessions"]]
 
 
-async def saw(someone: Person, text: str) -> None:
-    await until(lambda: text.encode() in bytes(someone.seen))
+async def wait_until_shown(someone: AttachedPerson, text: str) -> None:
+    await wait_until(lambda: text.encode() in bytes(someone.seen))
 
 
 async def test_a_message_is_shown_to_those_who_look_on_and_counted(rig: Rig, call: Call, pane: Shell) -> None:
     made, other = await pane(SLEEP), await pane(SLEEP)
     assert await call("display-message", message="nobody") == {"shown": 0}
     async with (
-        person("tmux", rig.socket, "attach-session", "-t", made.session) as one,
-        person("tmux", rig.socket, "attach-session", "-t", other.session) as two,
+        attach_person("tmux", rig.socket, "attach-session", "-t", made.session) as one,
+        attach_person("tmux", rig.socket, "attach-session", "-t", other.session) as two,
     ):
         assert await call("display-message", message="to all of you") == {"shown": 2}
-        await saw(one, "to all of you")
-        await saw(two, "to all of you")
+        await wait_until_shown(one, "to all of you")
+        await wait_until_shown(two, "to all of you")
         answer = await call("display-message", message="only you", paneId=made.pane, duration=30)
         assert answer == {"shown": 1}
-        await saw(one, "only you")
+        await wait_until_shown(one, "only you")
         assert b"only you" not in bytes(two.seen)
         assert await call("display-message", message="read-pane", paneId=made.pane) == {"shown": 1}
 
@@ -87,9 +87,9 @@ async def test_a_message_is_shown_to_those_who_look_on_and_counted(rig: Rig, cal
 async def test_a_message_is_shown_as_it_is_and_expands_nothing(rig: Rig, call: Call, pane: Shell) -> None:
     made, canary = await pane(SLEEP), rig.folder / "canary"
     message = f"#(touch {canary}) #{{pane_id}} %H $(touch {canary}) #[fg=red]é;"
-    async with person("tmux", rig.socket, "attach-session", "-t", made.session) as someone:
+    async with attach_person("tmux", rig.socket, "attach-session", "-t", made.session) as someone:
         assert await call("display-message", message=message) == {"shown": 1}
-        await saw(someone, "#{pane_id} %H")
+        await wait_until_shown(someone, "#{pane_id} %H")
         rig.raw("run-shell", "true")
     assert not canary.exists()
 
@@ -121,7 +121,7 @@ async def test_the_default_server_is_listed(rig: Rig, call: Call) -> None:
 
 async def test_people_who_leave_are_no_longer_counted(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane(SLEEP)
-    async with person("tmux", rig.socket, "attach-session", "-t", made.session):
+    async with attach_person("tmux", rig.socket, "attach-session", "-t", made.session):
         pass
 
     async def alone() -> bool:

@@ -50,7 +50,7 @@ async def test_snake_case_and_targets_by_name_work_as_everywhere(call: Call, pan
 
 
 def until(gate: Path) -> str:
-    """The beginning of a command that goes on once this file is there."""
+    """Return the beginning of a command that waits until this file exists."""
     return f"until [ -e {gate} ]; do sleep 0.1; done"
 
 

@@ -1,4 +1,4 @@
-"""What holds for every tool there is: bad arguments are told apart, and hostile text stays text."""
+"""What is true of every tool: errors name the bad argument, and hostile text stays text."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_target(argument: str) -> bool:
 
 
 class Bench:
-    """One tool, its arguments, and a session to point it at."""
+    """One tool, its arguments, and a session for its targets."""
 
     def __init__(self, rig: Rig, name: str, targets: dict[str, str]) -> None:
         self.rig = rig
@@ -98,7 +98,7 @@ class Bench:
         self.good = good | MORE.get(name, {})
 
     async def refused(self, argument: str, **arguments: Any) -> str:
-        """The words of a refusal that names the argument and says nothing of our insides."""
+        """Return the text of a refusal. It must name the argument and show nothing of our internals."""
         words = await self.rig.fails(self.name, **arguments)
         assert f"'{argument}'" in words, f"{self.name} {arguments}: {words}"
         assert not INSIDES.search(words), f"{self.name} {arguments}: {words}"
@@ -106,7 +106,7 @@ class Bench:
         return words
 
     def wrong(self, argument: str) -> Iterator[Any]:
-        """Values that are of no type that the argument takes."""
+        """Yield values of types that the argument does not accept."""
         kinds = types_of(self.arguments[argument])
         for kind in kinds:
             for value in WRONG[kind]:
@@ -175,7 +175,7 @@ async def test_bad_arguments_are_refused_by_name(rig: Rig, pane: Shell, name: st
 
 
 AIMED = [
-    tool.name for tool in TOOLS if Scope.ALL in tool.scopes and any(row.kind.target for row in tool.arguments)
+    tool.name for tool in TOOLS if Scope.ALL in tool.scopes and any(row.type.target for row in tool.arguments)
 ]
 
 

@@ -1,4 +1,4 @@
-"""Typing through MCP: what reaches the program, byte for byte."""
+"""Typing through MCP: the bytes that reach the program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.rigs.engine import until
+from tests.rigs.engine import wait_until
 from tests.rigs.mcp_client import Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 
@@ -54,8 +54,8 @@ ONE_KEY = {
 
 
 @dataclass
-class Ear:
-    """A program in raw mode that keeps every byte that reaches it."""
+class InputRecorder:
+    """A program in raw mode that records every byte that reaches it."""
 
     rig: Rig
     pane: str
@@ -63,23 +63,23 @@ class Ear:
     heard: int = 0
 
     async def got(self) -> bytes:
-        """Everything since the last time: a mark is sent behind it."""
+        """Return the bytes since the last call. A mark is sent after them."""
         await self.rig.call("send-keys", paneId=self.pane, keys=_END)
-        await until(lambda: self.file.read_bytes()[self.heard :].endswith(_END.encode()))
+        await wait_until(lambda: self.file.read_bytes()[self.heard :].endswith(_END.encode()))
         data = self.file.read_bytes()[self.heard :]
         self.heard += len(data)
         return data.removesuffix(_END.encode())
 
 
-async def listening(rig: Rig, pane: Shell, file: Path, modes: str = "") -> Ear:
+async def start_recorder(rig: Rig, pane: Shell, file: Path, modes: str = "") -> InputRecorder:
     made = await pane(f"stty raw -echo; printf '{modes}READY'; exec cat >{file}")
-    await rig.shows(made.pane, "READY")
-    await until(file.exists)
-    return Ear(rig, made.pane, file)
+    await rig.wait_until_shown(made.pane, "READY")
+    await wait_until(file.exists)
+    return InputRecorder(rig, made.pane, file)
 
 
 async def test_literal_text_arrives_exactly(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     for text in TEXTS:
         assert await call("send-keys", paneId=ear.pane, keys=text) == {"paneId": ear.pane}
         assert await ear.got() == text.encode()
@@ -90,7 +90,7 @@ async def test_literal_text_arrives_exactly(rig: Rig, call: Call, pane: Shell, t
 
 
 async def test_key_names_are_pressed(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     for keys, data in {
         "C-c": b"\x03",
         "Escape : w q Enter": b"\x1b:wq\r",
@@ -106,7 +106,7 @@ async def test_key_names_are_pressed(rig: Rig, call: Call, pane: Shell, tmp_path
 async def test_text_that_is_a_keys_name_is_typed_with_a_hint(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path, keys: str
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     answer = await call("send-keys", paneId=ear.pane, keys=keys)
     assert set(answer) == {"paneId", "hint"}
     assert keys in answer["hint"]
@@ -118,12 +118,12 @@ async def test_text_that_is_a_keys_name_is_typed_with_a_hint(
 async def test_other_text_carries_no_hint(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path, keys: str
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     assert await call("send-keys", paneId=ear.pane, keys=keys) == {"paneId": ear.pane}
 
 
 async def test_enter_follows_each_repeat(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     for arguments, data in (
         ({"keys": "ab", "enter": True}, b"ab\r"),
         ({"keys": "ab", "repeat": 3}, b"ababab"),
@@ -139,7 +139,7 @@ async def test_enter_follows_each_repeat(rig: Rig, call: Call, pane: Shell, tmp_
 
 
 async def test_a_slow_text_is_not_torn_by_others(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     sent = [
         call("send-keys", paneId=ear.pane, keys="slowly", enter=True, delayMs=5),
         call("send-keys", paneId=ear.pane, keys="second", enter=True),
@@ -155,7 +155,7 @@ async def test_a_slow_text_is_not_torn_by_others(rig: Rig, call: Call, pane: She
 async def test_fifty_lines_at_once_arrive_whole_and_in_order(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     lines = [f"<{number}{'x' * (number % 3 * 1200)}>" for number in range(50)]
     await asyncio.gather(*(call("send-keys", paneId=ear.pane, keys=line, enter=True) for line in lines))
     assert (await ear.got()).decode() == "".join(f"{line}\r" for line in lines)
@@ -164,10 +164,10 @@ async def test_fifty_lines_at_once_arrive_whole_and_in_order(
 async def test_a_slow_text_in_one_pane_holds_up_no_other(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path
 ) -> None:
-    slow = await listening(rig, pane, tmp_path / "slow")
-    quick = await listening(rig, pane, tmp_path / "quick")
+    slow = await start_recorder(rig, pane, tmp_path / "slow")
+    quick = await start_recorder(rig, pane, tmp_path / "quick")
     work = asyncio.create_task(call("send-keys", paneId=slow.pane, keys="x" * 40, delayMs=150))
-    await until(lambda: slow.file.read_bytes())
+    await wait_until(lambda: slow.file.read_bytes())
     await call("send-keys", paneId=quick.pane, keys="at once")
     assert await quick.got() == b"at once"
     assert not work.done()
@@ -177,7 +177,7 @@ async def test_a_slow_text_in_one_pane_holds_up_no_other(
 async def test_what_would_take_longer_than_a_call_may_is_refused_before_it_begins(
     rig: Rig, fails: Fails, pane: Shell, tmp_path: Path
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     assert "delayMs" in await fails("send-keys", paneId=ear.pane, keys="x" * 100, delayMs=1000)
     assert "delayMs" in await fails("send-keys", paneId=ear.pane, keys="xyz", repeat=1000, delayMs=100)
     assert await ear.got() == b""
@@ -197,13 +197,13 @@ async def test_what_would_take_longer_than_a_call_may_is_refused_before_it_begin
 async def test_what_cannot_be_pressed_is_refused_whole(
     rig: Rig, fails: Fails, pane: Shell, tmp_path: Path, arguments: dict[str, Any], words: str
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     assert words in await fails("send-keys", paneId=ear.pane, **arguments)
     assert await ear.got() == b""
 
 
 async def test_one_key_tools_press_their_key(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     for tool, data in ONE_KEY.items():
         assert await call(tool, paneId=ear.pane) == {"paneId": ear.pane}
         assert await ear.got() == data, tool
@@ -215,7 +215,7 @@ async def test_there_are_no_other_one_key_tools(rig: Rig) -> None:
 
 
 async def test_raw_bytes_arrive(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     answer = await call("send-hex", paneId=ear.pane, hex="1b 5b 41\n0 FF  3b")
     assert answer == {"paneId": ear.pane, "bytes": 6}
     assert await ear.got() == b"\x1b[A\x00\xff;"
@@ -225,7 +225,7 @@ async def test_raw_bytes_arrive(rig: Rig, call: Call, pane: Shell, tmp_path: Pat
 async def test_bytes_that_edit_the_line_are_refused_with_another_way(
     rig: Rig, fails: Fails, pane: Shell, tmp_path: Path, token: str
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     words = await fails("send-hex", paneId=ear.pane, hex=f"61 {token} 62")
     assert "'hex'" in words
     assert "Use send-" in words
@@ -241,7 +241,7 @@ async def test_what_is_no_byte_is_refused(fails: Fails, pane: Shell, hex_text: s
 
 
 async def test_a_megabyte_is_pasted_whole(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard")
+    ear = await start_recorder(rig, pane, tmp_path / "heard")
     text = "".join(random.Random(1).choices("abc;#$'\"\\ \n\té", k=MEGABYTE))
     answer = await call("paste-text", paneId=ear.pane, content=text)
     assert answer["bytes"] == len(text.encode())
@@ -252,13 +252,13 @@ async def test_a_megabyte_is_pasted_whole(rig: Rig, call: Call, pane: Shell, tmp
 async def test_a_paste_is_bracketed_where_the_program_asked_for_it(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path
 ) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard", modes="\\033[?2004h")
+    ear = await start_recorder(rig, pane, tmp_path / "heard", modes="\\033[?2004h")
     await call("paste-text", paneId=ear.pane, content="a\nb", enter=True)
     assert await ear.got() == b"\x1b[200~a\nb\x1b[201~\r"
 
 
 async def test_nothing_breaks_out_of_a_paste(rig: Rig, fails: Fails, pane: Shell, tmp_path: Path) -> None:
-    ear = await listening(rig, pane, tmp_path / "heard", modes="\\033[?2004h")
+    ear = await start_recorder(rig, pane, tmp_path / "heard", modes="\\033[?2004h")
     assert "'content'" in await fails("paste-text", paneId=ear.pane, content="a\x1b[201~touch canary\r")
     assert await ear.got() == b""
 
@@ -267,14 +267,14 @@ async def test_what_is_shown_has_no_rests_of_control_sequences(rig: Rig, call: C
     made = await pane("exec sleep 60")
     text = "\x1b]0;title\x07one \x1b[1;31mtwo\x1b[0m\x1b[2J three"
     await call("write-to-display", paneId=made.pane, text=text)
-    await rig.shows(made.pane, "one two three")
+    await rig.wait_until_shown(made.pane, "one two three")
 
 
 async def test_what_is_shown_is_neither_typed_nor_run(rig: Rig, call: Call, pane: Shell) -> None:
     made, canary = await pane(), rig.folder / "canary-display"
     text = f"$(touch {canary})\ntouch {canary}\n`touch {canary}`; #(touch {canary}) é世"
     assert await call("write-to-display", paneId=made.pane, text=text) == {"paneId": made.pane}
-    screen = await rig.shows(made.pane, "é世")
+    screen = await rig.wait_until_shown(made.pane, "é世")
     assert text in screen
     await rig.run(made.pane, "true")
     assert not canary.exists()
@@ -282,12 +282,12 @@ async def test_what_is_shown_is_neither_typed_nor_run(rig: Rig, call: Call, pane
 
 async def test_what_is_shown_can_clear_the_pane_first(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane("echo before; exec sleep 60")
-    await rig.shows(made.pane, "before")
+    await rig.wait_until_shown(made.pane, "before")
     await call("write-to-display", paneId=made.pane, text="one")
-    assert await rig.shows(made.pane, "one") == "before\none"
+    assert await rig.wait_until_shown(made.pane, "one") == "before\none"
     await call("write-to-display", paneId=made.pane, text="two", clear=True)
-    await rig.shows(made.pane, "two")
+    await rig.wait_until_shown(made.pane, "two")
     assert (await rig.text("capture-pane", paneId=made.pane, start=0)).strip() == "two"
     await call("write-to-display", paneId=made.pane, text="a\x1b[31mb\x07", clear=True)
-    await rig.shows(made.pane, "ab")
+    await rig.wait_until_shown(made.pane, "ab")
     assert await rig.text("capture-pane", paneId=made.pane, start=0) == "ab"

@@ -1,4 +1,4 @@
-"""Panes through MCP: what each tool answers, to the field."""
+"""Panes through MCP: every field of the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = {
 }
 
 
-def told(rig: Rig, target: str, form: str) -> str:
+def ask_tmux(rig: Rig, target: str, form: str) -> str:
     return rig.raw("display-message", "-p", "-t", target, form)
 
 
@@ -52,7 +52,7 @@ async def test_panes_are_listed_with_the_fields_of_the_contract(rig: Rig, call: 
         "height": 50,
         "currentCommand": "sleep",
         "currentPath": "/usr",
-        "pid": int(told(rig, made.pane, "#{pane_pid}")),
+        "pid": int(ask_tmux(rig, made.pane, "#{pane_pid}")),
         "dead": False,
         "exitCode": None,
         "inMode": False,
@@ -125,7 +125,7 @@ async def test_a_split_has_the_place_that_was_asked_for_and_takes_no_focus(
     new = await row_of(call, answer["paneId"])
     assert abs(new["width"] - size[0]) <= 1
     assert abs(new["height"] - size[1]) <= 1
-    assert told(rig, made.window, "#{pane_id}") == made.pane
+    assert ask_tmux(rig, made.window, "#{pane_id}") == made.pane
 
 
 async def test_a_split_starts_what_was_asked_for(rig: Rig, call: Call, pane: Shell) -> None:
@@ -137,7 +137,7 @@ async def test_a_split_starts_what_was_asked_for(rig: Rig, call: Call, pane: She
         cwd="/usr",
         env={"A": "b"},
     )
-    assert "</usr b>" in await rig.shows(answer["paneId"], ">")
+    assert "</usr b>" in await rig.wait_until_shown(answer["paneId"], ">")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ async def test_another_direction_or_size_is_refused_and_splits_nothing(
 async def test_a_pane_is_given_a_title(rig: Rig, call: Call, pane: Shell, title: str) -> None:
     made = await pane(SLEEP)
     assert await call("rename-pane", paneId=made.pane, title=title) == {"paneId": made.pane, "title": title}
-    assert told(rig, made.pane, "#{pane_title}") == title
+    assert ask_tmux(rig, made.pane, "#{pane_title}") == title
     assert (await row_of(call, made.pane))["title"] == title
 
 
@@ -172,7 +172,7 @@ async def test_a_pane_is_selected(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane(SLEEP)
     other = (await call("split-pane", paneId=made.pane, command=SLEEP))["paneId"]
     assert await call("select-pane", paneId=other) == {"paneId": other}
-    assert told(rig, made.window, "#{pane_id}") == other
+    assert ask_tmux(rig, made.window, "#{pane_id}") == other
 
 
 async def test_a_pane_is_zoomed_and_back(call: Call, pane: Shell) -> None:
@@ -189,7 +189,7 @@ async def test_a_resized_pane_answers_the_size_it_really_has(rig: Rig, call: Cal
     answer = await call("resize-pane", paneId=made.pane, width=60)
     assert answer == {"paneId": made.pane, "width": 60, "height": 50}
     answer = await call("resize-pane", paneId=made.pane, width=9999)
-    assert answer["width"] == int(told(rig, made.pane, "#{pane_width}")) < 200
+    assert answer["width"] == int(ask_tmux(rig, made.pane, "#{pane_width}")) < 200
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ async def test_a_pane_gets_a_window_of_its_own(rig: Rig, call: Call, pane: Shell
     assert set(answer) == {"windowId", "windowName", "paneId"}
     assert (answer["windowName"], answer["paneId"]) == ("own #(x)", split)
     assert (await row_of(call, split))["windowId"] == answer["windowId"] != made.window
-    assert told(rig, f"{made.session}:", "#{window_id}") == made.window
+    assert ask_tmux(rig, f"{made.session}:", "#{window_id}") == made.window
 
 
 async def test_a_windows_only_pane_keeps_its_window_to_itself(call: Call, pane: Shell) -> None:
@@ -259,9 +259,9 @@ async def test_a_dead_pane_runs_something_again(
     assert "running" in await fails("respawn-pane", paneId=made.pane, command=SLEEP)
     answer = await call("respawn-pane", paneId=made.pane, command="echo again; exec sleep 60", kill=True)
     assert answer == {"paneId": made.pane}
-    await rig.shows(made.pane, "again")
+    await rig.wait_until_shown(made.pane, "again")
     assert await call("respawn-pane", paneId=made.pane, kill=True) == {"paneId": made.pane}
-    await rig.shows(made.pane, "ready>")
+    await rig.wait_until_shown(made.pane, "ready>")
 
 
 @pytest.mark.parametrize("tool", ["send-keys", "paste-text", "send-enter", "write-to-display"])
@@ -270,7 +270,7 @@ async def test_a_dead_pane_takes_no_input_and_says_what_to_do(
 ) -> None:
     made = await pane("exec sleep 60")
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
-    os.kill(int(told(rig, made.pane, "#{pane_pid}")), 9)
+    os.kill(int(ask_tmux(rig, made.pane, "#{pane_pid}")), 9)
 
     async def dead() -> bool:
         return bool((await row_of(call, made.pane))["dead"])

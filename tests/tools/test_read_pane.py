@@ -1,4 +1,4 @@
-"""read-pane: only what is new, all of what is new, and an exact count of what is gone."""
+"""read-pane: all new lines and only these, and an exact count of lost ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.rigs.engine import until
-from tests.rigs.mcp_client import PROMPT, Made, Rig
+from tests.rigs.engine import wait_until
+from tests.rigs.mcp_client import PROMPT, MadeSession, Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 from tests.rigs.waiting import eventually, is_running
 
@@ -20,8 +20,8 @@ FIELDS = {"paneId", "text", "cursor", "newLines", "missedLines", "truncated", "a
 LINES = 100_000
 
 
-class Reader:
-    """An agent that reads on from where it was."""
+class ReadingAgent:
+    """An agent that reads from its last cursor on."""
 
     def __init__(self, call: Call, pane: str) -> None:
         self.call = call
@@ -38,7 +38,7 @@ class Reader:
         return str(self.last["text"])
 
     async def until(self, wanted: str, **more: Any) -> str:
-        """Read on from here, again and again from the same place, until this is there."""
+        """Read again and again from the same cursor until this text is there."""
         begun = self.cursor
 
         async def look() -> str:
@@ -49,7 +49,7 @@ class Reader:
         return str(await eventually(look))
 
     async def rest(self) -> None:
-        """Read on until there is nothing new: the end of a line may come a little after its text."""
+        """Read until there is nothing new: the end of a line may come a little after its text."""
 
         async def look() -> bool:
             return not await self.read()
@@ -62,40 +62,40 @@ Panes = Callable[..., Any]
 
 @pytest.fixture(params=["ours", "a person's"])
 def shell(request: pytest.FixtureRequest, rig: Rig, pane: Shell, name: str) -> Panes:
-    """A shell at its prompt, in a pane that we made or in one that a person made."""
+    """Start a shell in a pane that muxpilot creates, or in one that a person created."""
 
-    async def make() -> Made:
+    async def make() -> MadeSession:
         if request.param == "ours":
             return await pane()
         made = rig.session_of_a_person(name)
-        await rig.shows(made.pane, PROMPT.strip())
+        await rig.wait_until_shown(made.pane, PROMPT.strip())
         return made
 
     return make
 
 
-async def reading(call: Call, shell: Panes) -> tuple[Made, Reader]:
-    """A shell, and an agent that has read its prompt: what we pipe comes a little later than the screen."""
+async def reading(call: Call, shell: Panes) -> tuple[MadeSession, ReadingAgent]:
+    """Start a shell and an agent that has read its prompt; piped output comes a little after the screen."""
     made = await shell()
-    reader = Reader(call, made.pane)
+    reader = ReadingAgent(call, made.pane)
     assert (await reader.until(PROMPT.strip())).strip() == PROMPT.strip()
     return made, reader
 
 
-async def typed(rig: Rig, pane: str, text: str) -> None:
+async def type_line(rig: Rig, pane: str, text: str) -> None:
     await rig.call("send-keys", paneId=pane, keys=text, enter=True)
 
 
 async def test_only_what_is_new_is_read(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, "echo one; echo two")
+    await type_line(rig, made.pane, "echo one; echo two")
     assert (await reader.until(f"two\n{PROMPT}")).rstrip() == (
         f"{PROMPT}echo one; echo two\none\ntwo\n{PROMPT.strip()}"
     )
     assert (reader.last["newLines"], reader.last["missedLines"]) == (4, 0)
     assert await reader.read() == ""
     assert (reader.last["newLines"], reader.last["truncated"]) == (0, False)
-    await typed(rig, made.pane, "echo three")
+    await type_line(rig, made.pane, "echo three")
     assert await reader.until(f"three\n{PROMPT}") == f"{PROMPT}echo three\nthree\n{PROMPT}"
 
 
@@ -111,7 +111,7 @@ async def test_older_cursors_stay_valid(rig: Rig, call: Call, shell: Panes) -> N
     made, reader = await reading(call, shell)
     cursors = [reader.cursor]
     for number in range(3):
-        await typed(rig, made.pane, f"echo =''{number}=")
+        await type_line(rig, made.pane, f"echo =''{number}=")
         await reader.until(f"={number}=\n{PROMPT}")
         cursors.append(reader.cursor)
     for index, cursor in enumerate(cursors):
@@ -124,12 +124,12 @@ async def test_older_cursors_stay_valid(rig: Rig, call: Call, shell: Panes) -> N
 async def test_of_a_flood_nothing_is_lost_that_is_not_counted(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
     begun = reader.cursor
-    await typed(rig, made.pane, f"seq -f 'a line with the number %06.0f in it' {LINES}; echo OV''ER")
-    await rig.reads(made.pane, f"OVER\n{PROMPT}")
+    await type_line(rig, made.pane, f"seq -f 'a line with the number %06.0f in it' {LINES}; echo OV''ER")
+    await rig.wait_until_read(made.pane, f"OVER\n{PROMPT}")
     text = await reader.read(maxLines=100_000)
     numbers = [int(number) for number in re.findall(r"number (\d{6}) in", text)]
     assert numbers == list(range(LINES - len(numbers) + 1, LINES + 1))
-    # Besides the numbers: the command's own line, OVER, and the prompt.
+    # Besides the numbers: the line of the command, OVER, and the prompt.
     assert reader.last["missedLines"] + reader.last["newLines"] == LINES + 3
     assert 0 < reader.last["missedLines"] < LINES - 1000
     again = await call("read-pane", paneId=made.pane, since=begun, maxLines=10)
@@ -141,15 +141,15 @@ async def test_of_a_flood_nothing_is_lost_that_is_not_counted(rig: Rig, call: Ca
 async def test_a_pane_that_never_rests_is_read_without_loss_or_doubles(
     rig: Rig, call: Call, pane: Shell, name: str, whose: str
 ) -> None:
-    # It is let go on by each reading, so that there are several however quick it is.
+    # Each reading lets it continue, so that there are several readings however fast it is.
     wait = "[ $((i % 10000)) -gt 0 ] || read x"
     count = f"i=0; while [ $i -lt 80000 ]; do i=$((i+1)); printf '%06d\\n' $i; {wait}; done; exec sleep 60"
     made = await pane(count) if whose == "ours" else rig.session_of_a_person(name, "sh", "-c", count)
-    reader, readings = Reader(call, made.pane), 0
+    reader, readings = ReadingAgent(call, made.pane), 0
     seen: list[str] = []
     while seen[-1:] != ["080000"]:
         lines = (await reader.read(maxLines=100_000)).split()
-        if seen and lines and lines[0].startswith(seen[-1]):  # it was not whole yet, and is told again
+        if seen and lines and lines[0].startswith(seen[-1]):  # it was not complete, and is read again
             seen.pop()
         seen += lines
         assert reader.last["missedLines"] == 0
@@ -161,20 +161,20 @@ async def test_a_pane_that_never_rests_is_read_without_loss_or_doubles(
 
 async def test_clear_loses_nothing(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, "echo before; printf '\\033[H\\033[2J\\033[3J'; echo after")
+    await type_line(rig, made.pane, "echo before; printf '\\033[H\\033[2J\\033[3J'; echo after")
     lines = (await reader.until(f"after\n{PROMPT}")).split("\n")
     assert [line for line in lines if line in ("before", "after")] == ["before", "after"]
     assert reader.last["missedLines"] == 0
-    await typed(rig, made.pane, "echo later")
+    await type_line(rig, made.pane, "echo later")
     assert "before" not in await reader.until("\nlater\n")
 
 
 async def test_a_resize_changes_nothing_of_what_is_read(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, f"echo {'w' * 150}")
-    await rig.shows(made.pane, f"\n{'w' * 150}\n{PROMPT.strip()}")
+    await type_line(rig, made.pane, f"echo {'w' * 150}")
+    await rig.wait_until_shown(made.pane, f"\n{'w' * 150}\n{PROMPT.strip()}")
     rig.raw("resize-window", "-t", made.window, "-x", "40", "-y", "12")
-    await typed(rig, made.pane, f"echo {'n' * 150}")
+    await type_line(rig, made.pane, f"echo {'n' * 150}")
     lines = (await reader.until(f"\n{'n' * 150}\n{PROMPT}")).split("\n")
     assert lines.count("w" * 150) == 1
     assert lines.count("n" * 150) == 1
@@ -184,7 +184,7 @@ async def test_a_resize_changes_nothing_of_what_is_read(rig: Rig, call: Call, sh
 async def test_a_full_screen_program_is_told_as_its_screen(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
     draw = "tput smcup; tput clear; tput cup 3 5; printf DR''A''WN; read x; tput cup 4 5; printf MORE; read x"
-    await typed(rig, made.pane, f"echo main-1; {draw}; tput rmcup; echo main-2")
+    await type_line(rig, made.pane, f"echo main-1; {draw}; tput rmcup; echo main-2")
     assert await reader.until("DRAWN") == "\n\n\n     DRAWN"
     assert reader.last["alternateScreen"]
     await call("send-enter", paneId=made.pane)
@@ -194,7 +194,7 @@ async def test_a_full_screen_program_is_told_as_its_screen(rig: Rig, call: Call,
     assert "\nmain-1\nmain-2\n" in text
     assert "DRAWN" not in text
     assert not reader.last["alternateScreen"]
-    await typed(rig, made.pane, "echo main-3")
+    await type_line(rig, made.pane, "echo main-3")
     assert await reader.until(f"\nmain-3\n{PROMPT}") == f"{PROMPT}echo main-3\nmain-3\n{PROMPT}"
 
 
@@ -202,9 +202,11 @@ async def test_a_pane_first_seen_in_a_full_screen_program_is_read_on_below_it(
     rig: Rig, call: Call, shell: Panes
 ) -> None:
     made = await shell()
-    await typed(rig, made.pane, "tput smcup; tput clear; printf DR''A''WN; read x; tput rmcup; echo main-1")
-    await rig.shows(made.pane, "DRAWN")
-    reader = Reader(call, made.pane)
+    await type_line(
+        rig, made.pane, "tput smcup; tput clear; printf DR''A''WN; read x; tput rmcup; echo main-1"
+    )
+    await rig.wait_until_shown(made.pane, "DRAWN")
+    reader = ReadingAgent(call, made.pane)
     assert await reader.until("DRAWN") == "DRAWN"
     assert reader.last["alternateScreen"]
     await call("send-enter", paneId=made.pane)
@@ -215,7 +217,7 @@ async def test_a_pane_first_seen_in_a_full_screen_program_is_read_on_below_it(
 
 async def test_a_progress_bar_is_its_last_state(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, "for i in 10 50 100; do printf '\\r%s%%' $i; done; echo; echo 'en''d'")
+    await type_line(rig, made.pane, "for i in 10 50 100; do printf '\\r%s%%' $i; done; echo; echo 'en''d'")
     text = await reader.until(f"\nend\n{PROMPT}")
     assert text.split("\n")[1:3] == ["100%", "end"]
 
@@ -226,7 +228,7 @@ async def test_a_progress_bar_longer_than_the_memory_is_still_its_last_state(
     made = await pane(
         "yes '\\r12345678%' | head -c 4000000 | tr -d '\\n\\\\r'; printf '\\rLAST'; exec sleep 60"
     )
-    reader = Reader(call, made.pane)
+    reader = ReadingAgent(call, made.pane)
     await reader.read()
     assert (await reader.until("LAST")).startswith("LAST")
 
@@ -236,8 +238,8 @@ async def test_more_lines_than_asked_for_are_cut_from_the_front(
     rig: Rig, call: Call, shell: Panes, max_lines: int
 ) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, "seq 300; echo 'en''d'")
-    await rig.shows(made.pane, "\nend\n")
+    await type_line(rig, made.pane, "seq 300; echo 'en''d'")
+    await rig.wait_until_shown(made.pane, "\nend\n")
     text = await reader.until(f"{PROMPT}$", maxLines=max_lines)
     assert text.split("\n") == [*map(str, range(1, 301)), "end", PROMPT][-max_lines:]
     assert (reader.last["newLines"], reader.last["truncated"]) == (303, True)
@@ -248,9 +250,9 @@ async def test_the_first_reading_has_the_last_lines_and_says_if_there_were_more(
     rig: Rig, call: Call, shell: Panes
 ) -> None:
     made = await shell()
-    await typed(rig, made.pane, "clear; seq 300; echo 'en''d'")
-    await rig.shows(made.pane, "\nend\n")
-    first = Reader(call, made.pane)
+    await type_line(rig, made.pane, "clear; seq 300; echo 'en''d'")
+    await rig.wait_until_shown(made.pane, "\nend\n")
+    first = ReadingAgent(call, made.pane)
     text = await first.until(f"\nend\n{PROMPT.strip()}", maxLines=5)
     assert text.rstrip() == f"298\n299\n300\nend\n{PROMPT.strip()}"
     assert (first.last["newLines"], first.last["missedLines"], first.last["truncated"]) == (5, 0, True)
@@ -260,7 +262,7 @@ async def test_the_first_reading_has_the_last_lines_and_says_if_there_were_more(
 
 async def test_grep_keeps_the_lines_that_match(rig: Rig, call: Call, shell: Panes) -> None:
     made, reader = await reading(call, shell)
-    await typed(rig, made.pane, "seq 300")
+    await type_line(rig, made.pane, "seq 300")
     begun = reader.cursor
     await reader.until(f"\n300\n{PROMPT}", maxLines=1000)
     reader.cursor = begun
@@ -300,11 +302,11 @@ async def test_cursors_of_others_and_made_up_ones_are_refused(call: Call, fails:
 async def test_a_pane_that_ended_is_read_to_its_last_line(rig: Rig, call: Call, shell: Panes) -> None:
     made = await shell()
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
-    reader = Reader(call, made.pane)
+    reader = ReadingAgent(call, made.pane)
     await reader.read()
-    await typed(rig, made.pane, "seq 1000; echo 'la''st'")
-    await rig.shows(made.pane, "\nlast\n")
-    await typed(rig, made.pane, "exit 3")
+    await type_line(rig, made.pane, "seq 1000; echo 'la''st'")
+    await rig.wait_until_shown(made.pane, "\nlast\n")
+    await type_line(rig, made.pane, "exit 3")
 
     async def dead() -> bool:
         rows = (await call("list-panes", windowId=made.window))["panes"]
@@ -324,15 +326,15 @@ async def test_not_a_byte_of_a_program_of_ours_is_lost_when_it_ends(
     made = await pane("exec sleep 60")
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
     await call("respawn-pane", paneId=made.pane, command="seq 5000; printf last", kill=True)
-    reader = Reader(call, made.pane)
+    reader = ReadingAgent(call, made.pane)
     lines = (await reader.until("\nlast$", maxLines=6000)).split("\n")
     assert lines == [*map(str, range(1, 5001)), "last"]
 
 
 async def test_what_another_program_prints_in_the_pane_is_read_on(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane("echo first; exec sleep 60")
-    await rig.shows(made.pane, "first")
-    reader = Reader(call, made.pane)
+    await rig.wait_until_shown(made.pane, "first")
+    reader = ReadingAgent(call, made.pane)
     assert await reader.until("first") == "first"
     await reader.rest()
     begun = reader.cursor
@@ -353,7 +355,7 @@ async def test_a_pane_of_another_server_with_the_same_id_is_another_pane(
     first = await call("read-pane", paneId=made["paneId"], socket=other)
     server = int(rig.raw("-S", other, "display-message", "-p", "#{pid}"))
     await call("kill-session", sessionId="x", socket=other)
-    await until(lambda: not is_running(server))
+    await wait_until(lambda: not is_running(server))
     again = await call("create-session", name="x", command="echo two; exec sleep 60", socket=other)
     try:
         assert again["paneId"] == made["paneId"]
@@ -372,11 +374,11 @@ async def test_a_pane_of_another_server_with_the_same_id_is_another_pane(
 async def test_many_readers_of_one_pane_see_the_same(rig: Rig, call: Call, shell: Panes) -> None:
     made = await shell()
     firsts = await asyncio.gather(*(call("read-pane", paneId=made.pane) for _ in range(10)))
-    await typed(rig, made.pane, "echo for''all")
-    await rig.shows(made.pane, f"forall\n{PROMPT.strip()}")
+    await type_line(rig, made.pane, "echo for''all")
+    await rig.wait_until_shown(made.pane, f"forall\n{PROMPT.strip()}")
     texts = set()
     for first in firsts:
-        reader = Reader(call, made.pane)
+        reader = ReadingAgent(call, made.pane)
         reader.cursor = first["cursor"]
         texts.add(await reader.until(f"forall\n{PROMPT}"))
     assert texts == {f"{PROMPT}echo for''all\nforall\n{PROMPT}"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muxpilot.terminal.cells import screen
-from tests.rigs.mcp_client import Made, Rig
+from muxpilot.terminal.cells import parse_screen
+from tests.rigs.mcp_client import MadeSession, Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -15,26 +15,26 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NUMBERS = "seq 1 300; printf END; exec sleep 60"
 
 
-async def printed(rig: Rig, pane: Shell, command: str, wanted: str = "END", **more: Any) -> Made:
+async def run_and_wait(rig: Rig, pane: Shell, command: str, wanted: str = "END", **more: Any) -> MadeSession:
     made = await pane(command, **more)
-    await rig.shows(made.pane, wanted)
+    await rig.wait_until_shown(made.pane, wanted)
     return made
 
 
 @pytest.mark.parametrize("lines", [1, 5, 50, 51, 200, 301, 1000])
 async def test_a_capture_holds_at_most_the_last_lines(rig: Rig, pane: Shell, lines: int) -> None:
-    made = await printed(rig, pane, NUMBERS)
+    made = await run_and_wait(rig, pane, NUMBERS)
     expected = [*map(str, range(1, 301)), "END"][-lines:]
     assert (await rig.text("capture-pane", paneId=made.pane, lines=lines)).split("\n") == expected
 
 
 async def test_a_capture_has_200_lines_unless_told(rig: Rig, pane: Shell) -> None:
-    made = await printed(rig, pane, NUMBERS)
+    made = await run_and_wait(rig, pane, NUMBERS)
     assert len((await rig.text("capture-pane", paneId=made.pane)).split("\n")) == 200
 
 
 async def test_a_capture_is_true_to_the_screen(rig: Rig, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf '\\n   indented\\n\\n\\tEND   \\n\\n\\n'; exec sleep 60")
+    made = await run_and_wait(rig, pane, "printf '\\n   indented\\n\\n\\tEND   \\n\\n\\n'; exec sleep 60")
     assert await rig.text("capture-pane", paneId=made.pane) == "\n   indented\n\n        END"
 
 
@@ -58,34 +58,34 @@ async def test_an_empty_pane_is_an_empty_text(rig: Rig, pane: Shell) -> None:
 async def test_start_and_end_are_tmuxs_numbers_and_win_over_lines(
     rig: Rig, pane: Shell, arguments: dict[str, Any], expected: list[str]
 ) -> None:
-    made = await printed(rig, pane, NUMBERS)
+    made = await run_and_wait(rig, pane, NUMBERS)
     assert (await rig.text("capture-pane", paneId=made.pane, **arguments)).split("\n") == expected
 
 
 async def test_colours_are_kept_when_asked_for(rig: Rig, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf '\\033[31mred\\033[0m END'; exec sleep 60")
+    made = await run_and_wait(rig, pane, "printf '\\033[31mred\\033[0m END'; exec sleep 60")
     assert await rig.text("capture-pane", paneId=made.pane) == "red END"
     assert "\x1b[31mred" in await rig.text("capture-pane", paneId=made.pane, colors=True)
 
 
 async def test_colours_that_were_set_above_the_first_line_are_kept(rig: Rig, pane: Shell) -> None:
     text = "\\033[1;4;31;44mone\\ntwo\\nthree\\033[0m\\033[38;5;9m\\nfour\\nEND"
-    made = await printed(rig, pane, f"printf '{text}'; exec sleep 60")
+    made = await run_and_wait(rig, pane, f"printf '{text}'; exec sleep 60")
     for lines in (1, 3, 4):
         colored = await rig.text("capture-pane", paneId=made.pane, lines=lines, colors=True)
         wanted = await rig.text("capture-pane", paneId=made.pane, start=5 - lines, colors=True)
-        assert screen(colored.split("\n"), 9, lines) == screen(wanted.split("\n"), 9, lines)
+        assert parse_screen(colored.split("\n"), 9, lines) == parse_screen(wanted.split("\n"), 9, lines)
 
 
 async def test_blank_rows_at_the_end_are_dropped_from_any_capture(rig: Rig, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf 'one\\n\\nEND\\n\\n'; exec sleep 60")
+    made = await run_and_wait(rig, pane, "printf 'one\\n\\nEND\\n\\n'; exec sleep 60")
     assert await rig.text("capture-pane", paneId=made.pane, start=0) == "one\n\nEND"
     assert await rig.text("capture-pane", paneId=made.pane, start=0, end=1) == "one"
 
 
 async def test_joined_lines_are_whole_and_as_many_as_asked_for(rig: Rig, pane: Shell) -> None:
     lines = "for i in $(seq 1 60); do printf '%s-%0390d\\n' $i 0; done; printf END; exec sleep 60"
-    made = await printed(rig, pane, lines, width=40)
+    made = await run_and_wait(rig, pane, lines, width=40)
     wanted = [*(f"{number}-{0:0390d}" for number in range(1, 61)), "END"]
     for many in (3, 200):
         joined = await rig.text("capture-pane", paneId=made.pane, lines=many, join=True)
@@ -93,7 +93,7 @@ async def test_joined_lines_are_whole_and_as_many_as_asked_for(rig: Rig, pane: S
 
 
 async def test_wrapped_lines_are_joined_when_asked_for(rig: Rig, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf '%0100d END' 0; exec sleep 60", width=40)
+    made = await run_and_wait(rig, pane, "printf '%0100d END' 0; exec sleep 60", width=40)
     assert len((await rig.text("capture-pane", paneId=made.pane)).split("\n")) == 3
     assert await rig.text("capture-pane", paneId=made.pane, join=True) == "0" * 100 + " END"
 
@@ -122,7 +122,7 @@ async def test_a_line_number_that_is_none_is_refused(
 async def test_matches_are_found_in_whole_scrollbacks_with_their_surroundings(
     rig: Rig, call: Call, pane: Shell
 ) -> None:
-    made = await printed(rig, pane, "seq 1 300 | sed s/^/needle-/; printf END; exec sleep 60")
+    made = await run_and_wait(rig, pane, "seq 1 300 | sed s/^/needle-/; printf END; exec sleep 60")
     answer = await call("search-panes", query="needle-100", paneIds=[made.pane])
     assert set(answer) == {"matches", "truncated"}
     [match] = answer["matches"]
@@ -141,7 +141,7 @@ async def test_matches_are_found_in_whole_scrollbacks_with_their_surroundings(
 async def test_the_first_and_the_last_line_have_what_there_is_around_them(
     rig: Rig, call: Call, pane: Shell
 ) -> None:
-    made = await printed(rig, pane, "printf 'first\\nsecond\\nEND'; exec sleep 60", height=3)
+    made = await run_and_wait(rig, pane, "printf 'first\\nsecond\\nEND'; exec sleep 60", height=3)
     answer = await call("search-panes", query="[fE][iN]", mode="regex", paneIds=[made.pane], contextLines=5)
     first, last = answer["matches"]
     assert (first["line"], first["before"], first["after"][:2]) == (0, [], ["second", "END"])
@@ -152,7 +152,7 @@ async def test_the_first_and_the_last_line_have_what_there_is_around_them(
 
 async def test_a_match_is_found_where_the_screen_had_to_wrap_it(rig: Rig, call: Call, pane: Shell) -> None:
     long = "printf 'one\\n%035dneedle%0100d\\nthree\\n' 0 0; exec sleep 60"
-    made = await printed(rig, pane, long, "three", width=40)
+    made = await run_and_wait(rig, pane, long, "three", width=40)
     answer = await call("search-panes", query="needle", paneIds=[made.pane])
     [match] = answer["matches"]
     assert match["text"] == f"{0:035d}needle{0:0100d}"
@@ -162,7 +162,7 @@ async def test_a_match_is_found_where_the_screen_had_to_wrap_it(rig: Rig, call: 
 
 
 async def test_of_a_line_that_fills_screens_only_the_row_is_told(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf '%09000dneedle%09000dEND' 0 0; exec sleep 60", width=100)
+    made = await run_and_wait(rig, pane, "printf '%09000dneedle%09000dEND' 0 0; exec sleep 60", width=100)
     answer = await call("search-panes", query="needle", paneIds=[made.pane], contextLines=1)
     [match] = answer["matches"]
     assert (match["text"], len(match["before"][0])) == ("needle" + "0" * 94, 100)
@@ -185,13 +185,13 @@ async def test_of_a_line_that_fills_screens_only_the_row_is_told(rig: Rig, call:
 async def test_a_query_is_text_or_a_regex(
     rig: Rig, call: Call, pane: Shell, query: str, mode: str, found: list[str]
 ) -> None:
-    made = await printed(rig, pane, "printf '%s\\n' abc a.c b bb bbb 世界 -x END; exec sleep 60")
+    made = await run_and_wait(rig, pane, "printf '%s\\n' abc a.c b bb bbb 世界 -x END; exec sleep 60")
     answer = await call("search-panes", query=query, mode=mode, paneIds=[made.pane])
     assert [row["text"] for row in answer["matches"]] == found
 
 
 async def test_more_matches_than_asked_for_are_said_to_be_there(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await printed(rig, pane, NUMBERS)
+    made = await run_and_wait(rig, pane, NUMBERS)
     answer = await call("search-panes", query="^[0-9]+$", mode="regex", paneIds=[made.pane], maxMatches=300)
     assert (len(answer["matches"]), answer["truncated"]) == (300, False)
     answer = await call("search-panes", query="^[0-9]+$", mode="regex", paneIds=[made.pane], maxMatches=299)
@@ -201,8 +201,8 @@ async def test_more_matches_than_asked_for_are_said_to_be_there(rig: Rig, call: 
 
 
 async def test_a_session_or_everything_is_searched(rig: Rig, call: Call, pane: Shell) -> None:
-    one = await printed(rig, pane, "printf 'where-am-i END'; exec sleep 60")
-    two = await printed(rig, pane, "printf 'where-am-i END'; exec sleep 60")
+    one = await run_and_wait(rig, pane, "printf 'where-am-i END'; exec sleep 60")
+    two = await run_and_wait(rig, pane, "printf 'where-am-i END'; exec sleep 60")
     in_one = await call("search-panes", query="where-am-i", sessionId=one.name)
     assert [row["paneId"] for row in in_one["matches"]] == [one.pane]
     everywhere = await call("search-panes", query="where-am-i")
@@ -235,6 +235,6 @@ async def test_a_search_that_cannot_be_made_is_refused(
 
 
 async def test_an_evil_pattern_stalls_nobody(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await printed(rig, pane, "printf '%0150d END' 0; exec sleep 60")
+    made = await run_and_wait(rig, pane, "printf '%0150d END' 0; exec sleep 60")
     answer = await call("search-panes", query="(0+)+$", mode="regex", paneIds=[made.pane])
     assert answer == {"matches": [], "truncated": False}

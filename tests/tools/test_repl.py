@@ -1,4 +1,4 @@
-"""run-in-repl through MCP on real programs: the whole input in, the whole answer out, and nothing else."""
+"""run-in-repl through MCP on real programs: they get the whole input, the answer has the whole output."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ PSQL: Dialogue = [
     ),
     ("begin;\nselect 1/0;", "BEGIN\nERROR:  division by zero"),
     ("rollback;", "ROLLBACK"),
-    ("\\c template1", 'You are now connected to database "template1" as user "somebody".'),
+    ("\\c template1", 'You are now connected to database "template1" as user "tester".'),
     ("\\t\nselect 2;", "Tuples only is on.\n        2\n"),
 ]
 
@@ -103,7 +103,7 @@ PROGRAMS: dict[str, tuple[Callable[[], str], Dialogue, str]] = {
 
 
 async def say(call: Call, pane: str, input: str, **more: Any) -> dict[str, Any]:
-    """With almost all the time that a call has: a program that has just been started may need it."""
+    """Use a long timeout: a program that has just been started may need it."""
     return await call("run-in-repl", paneId=pane, input=input, **{"timeout": 0.9 * LIMIT_S, **more})
 
 
@@ -145,7 +145,7 @@ async def test_a_person_s_pane_of_which_nothing_was_seen_is_served_alike(
 ) -> None:
     command, dialogue, _ = PROGRAMS[name]
     made = rig.session_of_a_person(f"person-{name}", command())
-    await rig.shows(made.pane, {"node": ">", "ipython": "In [1]:"}.get(name, ">>>"))
+    await rig.wait_until_shown(made.pane, {"node": ">", "ipython": "In [1]:"}.get(name, ">>>"))
     await hold(call, made.pane, dialogue[2:3] if name != "ipython" else dialogue[:3])
     rig.raw("kill-session", "-t", made.session)
 
@@ -169,7 +169,7 @@ async def test_an_input_that_is_not_complete_is_told_and_can_be_completed(
     reply = await say(call, made.pane, half)
     assert (reply["output"], reply["exited"], reply["timedOut"]) == ("", False, False)
     assert reply["note"] == (
-        f"The input is not complete: it waits for the rest at {prompt!r}. "
+        f"The input is not complete: the program waits for the rest at {prompt!r}. "
         "Send the rest, or give it up with C-c."
     )
     assert await say(call, made.pane, rest) == answer(made.pane, output)
@@ -183,7 +183,7 @@ async def python(pane: Shell) -> str:
 async def test_a_question_is_told_before_the_rest_is_typed(call: Call, python: str) -> None:
     reply = await say(call, python, "name = input('Who? ')\nprint(name * 2)")
     assert reply["note"] == (
-        "It waits for input: 'Who?'. Answer with run-in-repl or send-keys. "
+        "The program waits for input: 'Who?'. Answer with run-in-repl or send-keys. "
         "Not sent: the input from 'print(name * 2)' on."
     )
     assert (reply["output"], reply["timedOut"]) == ("Who? ", False)
@@ -192,7 +192,7 @@ async def test_a_question_is_told_before_the_rest_is_typed(call: Call, python: s
 
 async def test_a_password_is_asked_for_and_never_shown(call: Call, python: str) -> None:
     reply = await say(call, python, "import getpass; len(getpass.getpass())")
-    assert "It waits for a password: 'Password:'" in reply["note"]
+    assert "The program waits for a password: 'Password:'" in reply["note"]
     assert await say(call, python, "secret-word") == answer(python, "\n11")  # the line end is getpass's own
 
 
@@ -218,7 +218,7 @@ async def test_an_input_behind_the_exit_is_not_typed_at_the_shell(rig: Rig, call
 
 async def test_a_shell_s_prompt_of_two_lines_is_no_output(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane(f"{programs.program('bash')} --norc", env={"PS1": "above\nbelow $ "})
-    await rig.shows(made.pane, "below $")
+    await rig.wait_until_shown(made.pane, "below $")
     await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
     assert await say(call, made.pane, "exit('why')") == answer(made.pane, "why", exited=True)
 
@@ -226,7 +226,7 @@ async def test_a_shell_s_prompt_of_two_lines_is_no_output(rig: Rig, call: Call, 
 async def test_a_shell_inside_the_repl_is_no_exit(call: Call, python: str) -> None:
     reply = await say(call, python, "import os; os.system('PS1=inner: sh')")
     assert reply["exited"] is False
-    assert "It waits for input: 'inner:'" in reply["note"]
+    assert "The program waits for input: 'inner:'" in reply["note"]
 
 
 async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
@@ -237,7 +237,7 @@ async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
     wait = f"print('begun')\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nprint('done')"
     reply = await say(call, python, f"exec({wait!r})", timeout=3)
     assert (reply["output"], reply["timedOut"], reply["exited"]) == ("begun", True, False)
-    assert "it goes on" in reply["note"]
+    assert "it keeps running" in reply["note"]
     gate.touch()
     assert await say(call, python, "1+1") == answer(python, "2")
     assert "done\n" in await rig.screen(python)
@@ -303,12 +303,10 @@ async def test_a_dialogue_inside_something_remote_is_judged_by_its_look(
     relay.symlink_to(programs.python(f"{sys.version_info.major}.{sys.version_info.minor}"))
     far = 'import os, pty; os.environ["PS1"] = "far$ "; pty.spawn(["sh"])'
     made = await pane(f"{relay} -c '{far}'")
-    await rig.shows(made.pane, "far$")
-    assert "a shell inside docker stands at its prompt" in await fails(
-        "run-in-repl", paneId=made.pane, input="1"
-    )
+    await rig.wait_until_shown(made.pane, "far$")
+    assert "a shell inside docker is at its prompt" in await fails("run-in-repl", paneId=made.pane, input="1")
     await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
-    await rig.shows(made.pane, ">>>")
+    await rig.wait_until_shown(made.pane, ">>>")
     await hold(call, made.pane, [(FUNCTION, "5\n6")])
     assert "not complete" in (await say(call, made.pane, "sorted("))["note"]
     assert (await say(call, made.pane, "[2, 1])"))["output"] == "[1, 2]"
@@ -334,8 +332,8 @@ async def test_a_program_of_another_kind_is_refused_with_the_right_tool(
 async def test_what_somebody_has_typed_is_left_alone(rig: Rig, call: Call, fails: Fails, python: str) -> None:
     await say(call, python, "1")
     rig.raw("send-keys", "-t", python, "-l", "half")
-    await rig.shows(python, ">>> half")
-    assert "Somebody has typed at the prompt" in await fails("run-in-repl", paneId=python, input="2")
+    await rig.wait_until_shown(python, ">>> half")
+    assert "typed at the prompt" in await fails("run-in-repl", paneId=python, input="2")
     assert (await rig.screen(python)).endswith(">>> half")
 
 

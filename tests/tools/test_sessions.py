@@ -1,4 +1,4 @@
-"""Sessions through MCP: what each tool answers, to the field."""
+"""Sessions through MCP: every field of the answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_session_is_made_as_it_was_asked_for(rig: Rig, call: Call, name:
         width=90,
         height=33,
     )
-    assert "</usr green #(x) ; é>" in await rig.shows(made["paneId"], ">")
+    assert "</usr green #(x) ; é>" in await rig.wait_until_shown(made["paneId"], ">")
     row = "#{window_name} #{window_width} #{window_height}"
     assert rig.raw("display-message", "-p", "-t", made["paneId"], row) == "first 90 33"
 
@@ -148,7 +148,7 @@ async def test_two_different_new_names_are_refused(call: Call, fails: Fails, nam
 async def test_a_taken_name_is_not_given_twice(call: Call, fails: Fails, name: str) -> None:
     await call("create-session", name=name)
     await call("create-session", name=f"{name}-2")
-    assert "already there" in await fails("rename-session", sessionId=f"{name}-2", newName=name)
+    assert "already exists" in await fails("rename-session", sessionId=f"{name}-2", newName=name)
 
 
 async def test_killing_a_session_answers_its_id(call: Call, fails: Fails, name: str) -> None:

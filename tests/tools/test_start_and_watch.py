@@ -1,4 +1,4 @@
-"""start-and-watch through MCP: a command is typed, and its ready line, its failure or its end is told."""
+"""start-and-watch through MCP: types a command and reports its ready line, its failure or its end."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_a_shell_inside_the_command_is_not_its_end(call: Call, pane: Shell
 
 async def test_a_busy_pane_is_not_typed_into(fails: Fails, rig: Rig, pane: Shell) -> None:
     made = await pane("printf go; exec cat")
-    await rig.shows(made.pane, "go")
+    await rig.wait_until_shown(made.pane, "go")
     words = await fails("start-and-watch", paneId=made.pane, command="echo never", pattern="x")
     assert f"Pane '{made.pane}' is busy with 'cat'" in words
     assert await rig.screen(made.pane) == "go"

@@ -1,4 +1,4 @@
-"""pane-state through MCP: what it answers, to the field, and what it does not claim to know."""
+"""pane-state through MCP: every field of the answer, and what it reports as unknown."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FIELDS = {
 }
 
 
-def told(rig: Rig, pane: str, form: str) -> str:
+def ask_tmux(rig: Rig, pane: str, form: str) -> str:
     return rig.raw("display-message", "-p", "-t", pane, form)
 
 
-async def comes_to(call: Call, pane: str, *, is_held: bool = False, **wanted: Any) -> dict[str, Any]:
-    """The state of a pane once it has these values, and something else than its own process in front."""
+async def wait_for_state(call: Call, pane: str, *, is_held: bool = False, **wanted: Any) -> dict[str, Any]:
+    """Wait until the state has these values, with another process than the pane's in the foreground."""
     last: dict[str, Any] = {}
 
     async def is_there() -> bool:
@@ -39,8 +39,8 @@ async def comes_to(call: Call, pane: str, *, is_held: bool = False, **wanted: An
 
 async def test_a_shell_at_its_prompt_waits_for_a_command(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane(cwd="/usr")
-    pid = int(told(rig, made.pane, "#{pane_pid}"))
-    state = await comes_to(call, made.pane, waitingFor="shell")
+    pid = int(ask_tmux(rig, made.pane, "#{pane_pid}"))
+    state = await wait_for_state(call, made.pane, waitingFor="shell")
     assert state == {
         "paneId": made.pane,
         "panePid": pid,
@@ -70,25 +70,25 @@ async def test_a_command_of_ours_is_in_front_and_not_what_holds_it(
     rig: Rig, call: Call, pane: Shell, command: str, front: str, waits_for: str | None
 ) -> None:
     made = await pane(command)
-    state = await comes_to(call, made.pane, is_held=True, foregroundCmd=front, waitingFor=waits_for)
+    state = await wait_for_state(call, made.pane, is_held=True, foregroundCmd=front, waitingFor=waits_for)
     assert set(state) == FIELDS
     assert state["waitingForInput"] is (waits_for is not None)
-    assert state["panePid"] == int(told(rig, made.pane, "#{pane_pid}"))
+    assert state["panePid"] == int(ask_tmux(rig, made.pane, "#{pane_pid}"))
 
 
 async def test_what_a_shell_runs_is_in_front_until_it_ends(call: Call, pane: Shell) -> None:
     made = await pane()
     await call("send-keys", paneId=made.pane, keys="cat", enter=True)
-    state = await comes_to(call, made.pane, foregroundCmd="cat", waitingFor="line")
+    state = await wait_for_state(call, made.pane, foregroundCmd="cat", waitingFor="line")
     assert state["foregroundPid"] != state["panePid"]
     await call("send-keys", paneId=made.pane, keys="C-d", literal=False)
-    state = await comes_to(call, made.pane, waitingFor="shell")
+    state = await wait_for_state(call, made.pane, waitingFor="shell")
     assert state["foregroundPid"] == state["panePid"]
 
 
 async def test_a_full_screen_program_waits_for_a_key_on_the_alternate_screen(call: Call, pane: Shell) -> None:
     made = await pane("tput smcup; stty -icanon -echo; exec cat")
-    state = await comes_to(call, made.pane, waitingFor="key", alternateScreen=True)
+    state = await wait_for_state(call, made.pane, waitingFor="key", alternateScreen=True)
     assert state["waitingForInput"] is True
 
 
@@ -96,7 +96,9 @@ async def test_a_pane_that_ended_tells_how(rig: Rig, call: Call, pane: Shell) ->
     made = await pane()
     rig.raw("set-option", "-p", "-t", made.pane, "remain-on-exit", "on")
     await call("send-keys", paneId=made.pane, keys="exit 3", enter=True)
-    state = await comes_to(call, made.pane, isAlive=False, exitCode=3)  # tmux learns its code a moment later
+    state = await wait_for_state(
+        call, made.pane, isAlive=False, exitCode=3
+    )  # tmux reports the exit code a moment later
     assert set(state) == FIELDS
     rest = {key: state[key] for key in ("foregroundPid", "waitingForInput", "waitingFor")}
     assert rest == {"foregroundPid": None, "waitingForInput": False, "waitingFor": None}
@@ -106,7 +108,7 @@ async def test_what_cannot_be_known_is_null_and_says_why(rig: Rig, call: Call, p
     inner = f"{rig.folder}/inner"
     made = await pane(f"TMUX= exec tmux -S {inner} -f /dev/null new-session cat")
     try:
-        state = await comes_to(call, made.pane, foregroundCmd="tmux", waitingForInput=None)
+        state = await wait_for_state(call, made.pane, foregroundCmd="tmux", waitingForInput=None)
         assert state["waitingFor"] is None
         assert state["isAlive"] is True
         assert "tmux" in state["note"]

@@ -1,4 +1,4 @@
-"""[watch] of the configuration, through MCP."""
+"""The section [watch] of the configuration, through MCP."""
 
 from __future__ import annotations
 

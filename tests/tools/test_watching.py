@@ -1,4 +1,4 @@
-"""watch-pane, notify-when and the others through MCP: each trigger, on the event."""
+"""watch-pane, notify-when, get-watch, cancel-watch and wait-for-pane-change through MCP, for each trigger."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.rigs.waiting import eventually
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-# A shell script that does each thing that is typed to it, and shows nothing of the typing.
-OBEDIENT = 'while read -r line; do eval "$line"; done'
+# A shell script that runs each line that is typed to it, without an echo.
+RUNS_LINES = 'while read -r line; do eval "$line"; done'
 
 
-async def obedient(rig: Rig, pane: Shell) -> str:
-    made = await pane(f"stty -echo; printf 'error: old\\n'; {OBEDIENT}")
-    await rig.shows(made.pane, "error: old")
+async def start_line_runner(rig: Rig, pane: Shell) -> str:
+    made = await pane(f"stty -echo; printf 'error: old\\n'; {RUNS_LINES}")
+    await rig.wait_until_shown(made.pane, "error: old")
     return made.pane
 
 
-async def ended(call: Call, watch: str) -> dict[str, Any]:
-    """What a watch came to, once it has."""
+async def wait_for_report(call: Call, watch: str) -> dict[str, Any]:
+    """Wait until a watch has ended, and return its report."""
 
     async def look() -> dict[str, Any]:
         report = await call("get-watch", watchId=watch)
@@ -40,15 +40,15 @@ async def ended(call: Call, watch: str) -> dict[str, Any]:
     return report
 
 
-async def after(call: Call, pane: str, triggers: str | list[str], keys: str = "") -> dict[str, Any]:
-    """What a watch comes to when this is typed after it has begun."""
+async def watch_and_type(call: Call, pane: str, triggers: str | list[str], keys: str = "") -> dict[str, Any]:
+    """Start a watch, type these keys, and return the report of the watch."""
     watch = (await call("notify-when", paneId=pane, triggers=triggers, timeout=60))["watchId"]
     if keys:
         await call("send-keys", paneId=pane, keys=keys, enter=True)
-    return await ended(call, watch)
+    return await wait_for_report(call, watch)
 
 
-# Triggers, on a program that prints what it is told to
+# Triggers on output
 
 
 PRINTED = [
@@ -73,8 +73,8 @@ PRINTED = [
 async def test_a_trigger_fires_on_what_is_printed(
     rig: Rig, call: Call, pane: Shell, trigger: str, keys: str, detail: str
 ) -> None:
-    target = await obedient(rig, pane)
-    report = await after(call, target, trigger, keys)
+    target = await start_line_runner(rig, pane)
+    report = await watch_and_type(call, target, trigger, keys)
     assert (report["event"], report["detail"]) == (trigger, detail)
     assert report["paneId"] == target
     assert report["paneState"]["isAlive"] is True
@@ -82,16 +82,16 @@ async def test_a_trigger_fires_on_what_is_printed(
 
 
 async def test_only_new_output_counts(rig: Rig, call: Call, pane: Shell) -> None:
-    target = await obedient(rig, pane)
+    target = await start_line_runner(rig, pane)
     answer = await call("watch-pane", paneId=target, triggers="error,pattern:old", timeout=0.3)
     assert (answer["event"], answer["detail"]) == ("timeout", "Timed out after 0.3s")
     assert answer["output"] == ""
 
 
 async def test_a_title_is_neither_a_bell_nor_a_line_nor_a_change(rig: Rig, call: Call, pane: Shell) -> None:
-    target = await obedient(rig, pane)
+    target = await start_line_runner(rig, pane)
     triggers = "bell,change,pattern:title,pattern:END"
-    report = await after(call, target, triggers, "printf '\\033]0;title\\a'; sleep 0.3; printf END")
+    report = await watch_and_type(call, target, triggers, "printf '\\033]0;title\\a'; sleep 0.3; printf END")
     assert report["event"] == "change"
     assert report["output"] == "END"
 
@@ -100,26 +100,28 @@ async def test_a_title_is_neither_a_bell_nor_a_line_nor_a_change(rig: Rig, call:
 async def test_of_two_that_happen_together_the_first_in_the_list_wins(
     rig: Rig, call: Call, pane: Shell, triggers: str
 ) -> None:
-    target = await obedient(rig, pane)
-    report = await after(call, target, triggers, "echo error: not ready")
+    target = await start_line_runner(rig, pane)
+    report = await watch_and_type(call, target, triggers, "echo error: not ready")
     assert report["event"] == triggers.split(",")[0]
 
 
 async def test_an_earlier_line_comes_before_a_later_one(rig: Rig, call: Call, pane: Shell) -> None:
-    target = await obedient(rig, pane)
-    report = await after(call, target, "pattern:two,pattern:one", "printf 'one\\ntwo\\n'")
+    target = await start_line_runner(rig, pane)
+    report = await watch_and_type(call, target, "pattern:two,pattern:one", "printf 'one\\ntwo\\n'")
     assert report["event"] == "pattern:one"
 
 
 async def test_the_output_is_what_came_since_the_beginning(rig: Rig, call: Call, pane: Shell) -> None:
-    target = await obedient(rig, pane)
-    report = await after(call, target, "pattern:END", "printf '\\033[31mred\\033[0m\\n10%%\\r20%%\\nEND\\n'")
+    target = await start_line_runner(rig, pane)
+    report = await watch_and_type(
+        call, target, "pattern:END", "printf '\\033[31mred\\033[0m\\n10%%\\r20%%\\nEND\\n'"
+    )
     assert report["output"] == "red\n20%\nEND"
 
 
 async def test_long_output_is_cut_to_its_end_and_says_so(rig: Rig, call: Call, pane: Shell) -> None:
-    target = await obedient(rig, pane)
-    report = await after(call, target, "pattern:END", "seq 1 20000; echo END")
+    target = await start_line_runner(rig, pane)
+    report = await watch_and_type(call, target, "pattern:END", "seq 1 20000; echo END")
     first, second, *_, last = report["output"].split("\n")
     assert first == "[only the end; use read-pane for more]"
     assert second.isdigit()
@@ -129,19 +131,21 @@ async def test_long_output_is_cut_to_its_end_and_says_so(rig: Rig, call: Call, p
 
 async def test_the_echo_of_what_is_typed_meanwhile_does_not_count(call: Call, pane: Shell) -> None:
     made = await pane()
-    report = await after(call, made.pane, "error,pattern:END", "true error: x; sleep 0.3; echo E''ND")
+    report = await watch_and_type(
+        call, made.pane, "error,pattern:END", "true error: x; sleep 0.3; echo E''ND"
+    )
     assert report["event"] == "pattern:END"
-    report = await after(call, made.pane, "error", "echo error: this")
+    report = await watch_and_type(call, made.pane, "error", "echo error: this")
     assert report["detail"] == "Matched error pattern: error: this"
 
 
-# Triggers of the system
+# Triggers on the foreground program
 
 
 async def test_a_program_that_begins_to_read_is_told(call: Call, rig: Rig, pane: Shell) -> None:
     made = await pane("printf go; sleep 0.5; read -r x")
-    await rig.shows(made.pane, "go")
-    report = await after(call, made.pane, "user_input")
+    await rig.wait_until_shown(made.pane, "go")
+    report = await watch_and_type(call, made.pane, "user_input")
     assert (report["event"], report["paneState"]["waitingFor"]) == ("user_input", "line")
 
 
@@ -167,7 +171,7 @@ async def test_a_shell_at_its_prompt_is_no_program_that_waits(call: Call, pane: 
 )
 async def test_the_end_of_a_foreground_command_is_an_exit(call: Call, pane: Shell, command: str) -> None:
     made = await pane()
-    report = await after(call, made.pane, "exit", command)
+    report = await watch_and_type(call, made.pane, "exit", command)
     assert report["event"] == "exit"
     assert report["detail"].startswith("Process exited with code 0 (")
     assert report["paneState"]["waitingFor"] == "shell"
@@ -177,18 +181,18 @@ async def test_the_exit_code_of_a_foreground_command_is_told_where_its_shell_tel
     call: Call, rig: Rig, pane: Shell, name: str
 ) -> None:
     made = await pane()
-    report = await after(call, made.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
+    report = await watch_and_type(call, made.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
     assert report["detail"].startswith("Process exited with code 4 (")
     person = rig.session_of_a_person(name)
     assert (await call("watch-pane", paneId=person.pane, triggers="shell"))["event"] == "shell"
-    report = await after(call, person.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
+    report = await watch_and_type(call, person.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
     assert report["detail"].startswith("Process exited, its code is not known (")
     rig.raw("kill-session", "-t", person.session)
 
 
 async def test_a_command_that_goes_on_is_no_exit(call: Call, pane: Shell) -> None:
     made = await pane()
-    report = await after(
+    report = await watch_and_type(
         call, made.pane, "exit,pattern:END", "echo a; sleep 0.4; echo b; sleep 0.4; printf E; echo ND"
     )
     assert report["event"] == "pattern:END"
@@ -198,8 +202,8 @@ async def test_the_end_of_the_panes_program_is_an_exit_with_its_code(
     call: Call, rig: Rig, pane: Shell
 ) -> None:
     made = await pane("printf go; read -r x; printf bye; exit 7")
-    await rig.shows(made.pane, "go")
-    report = await after(call, made.pane, "exit", "x")
+    await rig.wait_until_shown(made.pane, "go")
+    report = await watch_and_type(call, made.pane, "exit", "x")
     assert report["event"] == "exit"
     assert report["detail"].startswith("Process exited with code 7 (")
     assert report["output"].endswith("bye")
@@ -227,36 +231,36 @@ async def test_a_watch_ends_with_its_pane_also_if_exit_was_not_asked_for(
     call: Call, rig: Rig, pane: Shell
 ) -> None:
     made = await pane("printf go; read -r x")
-    await rig.shows(made.pane, "go")
-    assert (await after(call, made.pane, "pattern:never", "x"))["event"] == "exit"
+    await rig.wait_until_shown(made.pane, "go")
+    assert (await watch_and_type(call, made.pane, "pattern:never", "x"))["event"] == "exit"
 
 
 async def test_a_killed_pane_is_an_exit(call: Call, pane: Shell, rig: Rig) -> None:
     made = await pane("exec sleep 60")
     watch = (await call("notify-when", paneId=made.pane, triggers="exit,error", timeout=60))["watchId"]
     rig.raw("kill-pane", "-t", made.pane)
-    report = await ended(call, watch)
+    report = await wait_for_report(call, watch)
     assert (report["event"], report["paneState"]["isAlive"]) == ("exit", False)
 
 
-# Triggers that no pane prints
+# Triggers on this machine
 
 
 @pytest.fixture
-def door() -> Iterator[socket.socket]:
-    """A socket whose port is nobody else's, and on which nobody listens yet."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        yield door
+def listener() -> Iterator[socket.socket]:
+    """Yield a socket with a port of its own, on which it does not listen yet."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener
 
 
-def port_of(door: socket.socket) -> int:
-    port: int = door.getsockname()[1]
+def port_of(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
     return port
 
 
 @asynccontextmanager
-async def web(door: socket.socket, status: Callable[[], str]) -> AsyncIterator[list[bytes]]:
+async def serve_http(listener: socket.socket, status: Callable[[], str]) -> AsyncIterator[list[bytes]]:
     asked: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -264,35 +268,35 @@ async def web(door: socket.socket, status: Callable[[], str]) -> AsyncIterator[l
         writer.write(f"HTTP/1.1 {status()}\r\nLocation: http://example.com/\r\n\r\n".encode())
         writer.close()
 
-    server = await asyncio.start_server(answer, sock=door)
+    server = await asyncio.start_server(answer, sock=listener)
     async with server:
         yield asked
 
 
 async def test_a_port_is_told_once_something_listens_and_is_not_connected_to(
-    call: Call, pane: Shell, door: socket.socket
+    call: Call, pane: Shell, listener: socket.socket
 ) -> None:
-    made, port = await pane("exec sleep 60"), port_of(door)
+    made, port = await pane("exec sleep 60"), port_of(listener)
     watch = (await call("notify-when", paneId=made.pane, triggers=f"port:{port}", timeout=60))["watchId"]
     assert (await call("get-watch", watchId=watch))["status"] == "watching"
     asked: list[object] = []
-    server = await asyncio.start_server(lambda reader, writer: asked.append(writer), sock=door)
+    server = await asyncio.start_server(lambda reader, writer: asked.append(writer), sock=listener)
     async with server:
-        report = await ended(call, watch)
+        report = await wait_for_report(call, watch)
     assert (report["event"], report["detail"]) == (f"port:{port}", f"Port {port} is listened on")
     assert asked == []
 
 
 @pytest.mark.parametrize("good", ["200 OK", "302 Found", "404 Not Found"])
 async def test_an_address_is_told_once_it_answers_below_500(
-    call: Call, pane: Shell, door: socket.socket, good: str
+    call: Call, pane: Shell, listener: socket.socket, good: str
 ) -> None:
     made = await pane("exec sleep 60")
     answers = iter(["503 Service Unavailable", "500 No", *[good] * 1000])
-    trigger = f"url:http://localhost:{port_of(door)}/health?x=1"
+    trigger = f"url:http://localhost:{port_of(listener)}/health?x=1"
     watch = (await call("notify-when", paneId=made.pane, triggers=trigger, timeout=60))["watchId"]
-    async with web(door, lambda: next(answers)) as asked:
-        report = await ended(call, watch)
+    async with serve_http(listener, lambda: next(answers)) as asked:
+        report = await wait_for_report(call, watch)
     assert (report["event"], report["detail"]) == (trigger, f"Answered with status {good[:3]}")
     assert len(asked) == 3, "a redirection is an answer, and is not followed"
     assert asked[0].startswith(b"GET /health?x=1 HTTP/1.1\r\nHost: localhost:")
@@ -303,7 +307,7 @@ async def test_a_file_is_told_once_it_is_there(call: Call, pane: Shell, tmp_path
     watch = (await call("notify-when", paneId=made.pane, triggers="file:a, b", timeout=60))["watchId"]
     assert (await call("get-watch", watchId=watch))["status"] == "watching"
     (tmp_path / "a, b").touch()
-    report = await ended(call, watch)
+    report = await wait_for_report(call, watch)
     assert (report["event"], report["detail"]) == ("file:a, b", f"The file is there: {tmp_path}/a, b")
 
 
@@ -311,26 +315,26 @@ async def test_what_no_pane_prints_is_waited_for_beyond_the_panes_end(
     call: Call, rig: Rig, pane: Shell, tmp_path: Path
 ) -> None:
     made = await pane("printf go; read -r x")
-    await rig.shows(made.pane, "go")
+    await rig.wait_until_shown(made.pane, "go")
     trigger = f"file:{tmp_path}/late"
     watch = (await call("notify-when", paneId=made.pane, triggers=trigger, timeout=60))["watchId"]
     await call("send-keys", paneId=made.pane, keys="x", enter=True)
     await eventually(lambda: _is_gone(rig, made.pane))
     (tmp_path / "late").touch()
-    assert (await ended(call, watch))["event"] == trigger
+    assert (await wait_for_report(call, watch))["event"] == trigger
 
 
 async def _is_gone(rig: Rig, pane: str) -> bool:
     return pane not in rig.raw("list-panes", "-a", "-F", "#{pane_id}").split()
 
 
-# The others
+# Other tools, and limits
 
 
 async def test_a_change_is_waited_for_until_the_pane_is_quiet(call: Call, rig: Rig, pane: Shell) -> None:
-    target = await obedient(rig, pane)
+    target = await start_line_runner(rig, pane)
     await call("send-keys", paneId=target, keys="while :; do echo begun; sleep 0.02; done", enter=True)
-    await rig.shows(target, "begun")
+    await rig.wait_until_shown(target, "begun")
     answer = await call("wait-for-pane-change", paneId=target, timeoutMs=4000, stableMs=3000)
     assert (answer["changed"], answer["timedOut"]) == (True, True)
     assert answer["quietMs"] < 3000

@@ -1,4 +1,4 @@
-"""start-and-watch in a pane whose shell is known already, as most calls of an agent are."""
+"""start-and-watch in a pane whose shell muxpilot knows already: the usual case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_a_ready_line_counts_however_often_the_pane_was_used(
     call: Call, pane: Shell, name: str
 ) -> None:
-    """Nothing pauses behind the line, so that only the line itself can tell."""
+    """Print more at once after the line, so that no pause but only the line itself can fire the trigger."""
     made = await pane(name)
     assert (await call("watch-pane", paneId=made.pane, triggers="shell"))["event"] == "shell"
     for turn in range(3):

@@ -1,10 +1,10 @@
-"""Windows through MCP: what each tool answers, to the field, and that nobody's focus moves."""
+"""Windows through MCP: every field of the answers; focus does not change."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.rigs.mcp_client import Made, Rig
+from tests.rigs.mcp_client import MadeSession, Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -17,11 +17,11 @@ ROW = {
 MADE = {"windowId", "windowName", "windowIndex", "paneId", "sessionId"}
 
 
-def told(rig: Rig, target: str, form: str) -> str:
+def ask_tmux(rig: Rig, target: str, form: str) -> str:
     return rig.raw("display-message", "-p", "-t", target, form)
 
 
-async def rows(call: Call, made: Made) -> list[dict[str, object]]:
+async def rows(call: Call, made: MadeSession) -> list[dict[str, object]]:
     answer = await call("list-windows", sessionId=made.session)
     assert set(answer) == {"windows"}
     windows: list[dict[str, object]] = answer["windows"]
@@ -41,7 +41,7 @@ async def test_windows_are_listed_with_the_fields_of_the_contract(rig: Rig, call
         "panes": 2,
         "sessionId": made.session,
         "sessionName": made.name,
-        "layout": told(rig, made.window, "#{window_layout}"),
+        "layout": ask_tmux(rig, made.window, "#{window_layout}"),
         "zoomed": False,
         "activePaneId": made.pane,
     }
@@ -70,9 +70,9 @@ async def test_a_created_window_answers_every_id_and_takes_no_focus(
     assert set(answer) == MADE
     window, pane_id = answer.pop("windowId"), answer.pop("paneId")
     assert answer == {"windowName": "side", "windowIndex": 1, "sessionId": made.session}
-    assert told(rig, pane_id, "#{window_id}") == window
-    assert "</usr b c>" in await rig.shows(pane_id, ">")
-    assert told(rig, f"{made.session}:", "#{window_id}") == made.window
+    assert ask_tmux(rig, pane_id, "#{window_id}") == window
+    assert "</usr b c>" in await rig.wait_until_shown(pane_id, ">")
+    assert ask_tmux(rig, f"{made.session}:", "#{window_id}") == made.window
 
 
 async def test_a_window_without_a_name_is_named_by_tmux(call: Call, pane: Shell) -> None:
@@ -139,7 +139,7 @@ async def test_a_layout_is_chosen_by_name(rig: Rig, call: Call, pane: Shell, lay
     for _ in range(2):
         await call("split-pane", paneId=made.pane, command=SLEEP)
     answer = await call("select-layout", windowId=made.window, layout=layout)
-    assert answer == {"windowId": made.window, "layout": told(rig, made.window, "#{window_layout}")}
+    assert answer == {"windowId": made.window, "layout": ask_tmux(rig, made.window, "#{window_layout}")}
 
 
 async def test_a_layout_that_was_told_can_be_set_again(call: Call, pane: Shell) -> None:
@@ -167,7 +167,7 @@ async def test_panes_are_synchronized_and_not(rig: Rig, call: Call, pane: Shell)
     for enabled in (True, False):
         answer = await call("set-synchronize-panes", windowId=made.window, enabled=enabled)
         assert answer == {"windowId": made.window, "synchronized": enabled}
-        assert told(rig, made.pane, "#{pane_synchronized}") == str(int(enabled))
+        assert ask_tmux(rig, made.pane, "#{pane_synchronized}") == str(int(enabled))
 
 
 async def test_a_name_that_several_windows_have_is_refused(call: Call, fails: Fails, pane: Shell) -> None:

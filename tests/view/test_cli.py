@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot.cli.main import main
-from muxpilot.view.run_page import listen
+from muxpilot.view.run_page import open_page_listener
 from tests.rigs.wire import LIMIT_S, command, environment
 
 
@@ -34,16 +34,20 @@ def test_it_prints_its_address_and_ends_when_it_is_told_to_while_a_page_is_open(
     assert running.stderr is not None
     address = running.stdout.readline().strip()
     with urllib.request.urlopen(f"{address}events", timeout=LIMIT_S) as stream:
-        assert stream.readline() == b"event: scene\n"
+        assert stream.readline() == b"event: overview\n"
         running.send_signal(number)
         assert running.wait(LIMIT_S) == 0
     assert running.stderr.read() == ""
 
 
 def test_a_port_that_cannot_be_had_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with listen(0) as taken:
+    with open_page_listener(0) as taken:
         port = taken.getsockname()[1]
-        for given, words in ((port, "cannot be listened on"), (70000, "is no port"), (-1, "is no port")):
+        for given, words in (
+            (port, "cannot be listened on"),
+            (70000, "is not a port"),
+            (-1, "is not a port"),
+        ):
             assert main(["view", f"--port={given}", "--socket", str(tmp_path / "s")]) == 2
             assert f"--port {given} {words}" in capsys.readouterr().err
 

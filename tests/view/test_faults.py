@@ -1,4 +1,4 @@
-"""A mistake of ours while somebody watches: it is said, and does not end the watching."""
+"""Internal errors while a page is open: they are reported, and the page goes on."""
 
 from __future__ import annotations
 
@@ -8,53 +8,51 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.view.audit_reader import Trail
-from muxpilot.view.panes import Server
-from tests.rigs.view_page import line, page, viewing
-
-pytestmark = pytest.mark.parametrize("binary", ["system"], indirect=True)
+from muxpilot.view.audit_reader import AuditReader
+from muxpilot.view.panes import ViewServer
+from tests.rigs.view_page import audit_line, open_page, run_view
 
 Raw = Callable[..., str]
 
 
-async def test_of_the_look_for_panes(
+async def test_of_listing_panes(
     raw: Raw, socket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    looks = []
+    calls = []
 
-    async def fail(server: Server) -> None:
-        looks.append(server)
+    async def fail(server: ViewServer) -> None:
+        calls.append(server)
         raise KeyError("a mistake")
 
     raw("new-session", "-d", "cat")
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: "%0" in seen.panes)
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: "%0" in seen.panes)
         with monkeypatch.context() as patch:
-            patch.setattr(Server, "look", fail)
-            await seen.until(lambda: "incident" in str(seen.scene["servers"][0]["problem"]))
+            patch.setattr(ViewServer, "list_panes", fail)
+            await seen.wait_until(lambda: "incident" in str(seen.overview["servers"][0]["problem"]))
             assert "%0" in seen.panes
-            await seen.until(lambda: len(looks) > 2)
+            await seen.wait_until(lambda: len(calls) > 2)
         other = raw("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", "%0", "cat")
-        await seen.until(lambda: other in seen.panes)
-        assert seen.scene["servers"][0]["problem"] is None
+        await seen.wait_until(lambda: other in seen.panes)
+        assert seen.overview["servers"][0]["problem"] is None
     assert [row.levelno for row in caplog.records if "incident" in row.message] == [logging.ERROR], "once"
 
 
-async def test_of_reading_the_trail(
+async def test_of_reading_the_audit_log(
     socket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(trail: Trail) -> None:
+    def fail(audit: AuditReader) -> None:
         raise KeyError("a mistake")
 
     audit = tmp_path / "audit.jsonl"
-    audit.write_text(line("first"))
-    async with viewing(socket, audit=audit) as url, page(url) as seen:
-        await seen.until(lambda: seen.trail)
+    audit.write_text(audit_line("first"))
+    async with run_view(socket, audit=audit) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.audit)
         with monkeypatch.context() as patch:
-            patch.setattr(Trail, "poll", fail)
-            await seen.until(lambda: "incident" in str(seen.trail_problem))
+            patch.setattr(AuditReader, "read_new_lines", fail)
+            await seen.wait_until(lambda: "incident" in str(seen.audit_problem))
         with audit.open("a") as file:
-            file.write(line("second"))
-        await seen.until(lambda: [row["tool"] for row in seen.trail] == ["first", "second"])
-        assert seen.trail_problem is None
+            file.write(audit_line("second"))
+        await seen.wait_until(lambda: [row["tool"] for row in seen.audit] == ["first", "second"])
+        assert seen.audit_problem is None
     assert "KeyError: 'a mistake'" in caplog.text

@@ -1,4 +1,4 @@
-"""Who may have the page, and what it is allowed to do in a browser."""
+"""Requests that the page refuses, and what it is allowed to do in a browser."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from muxpilot.pictures.palette import THEMES, hexed
+from muxpilot.pictures.palette import THEMES, to_hex
 from muxpilot.view import http_app
-from tests.rigs.view_page import LIMIT_S, page, viewing
+from tests.rigs.view_page import LIMIT_S, open_page, run_view
 
 
 @pytest.fixture
 async def address(tmp_path: Path) -> AsyncIterator[str]:
-    async with viewing(str(tmp_path / "s")) as url:
+    async with run_view(str(tmp_path / "s")) as url:
         yield url
 
 
 async def get(url: str, method: str = "GET", **headers: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(
-        verify=False, timeout=LIMIT_S
-    ) as client:  # or it reads every certificate there is
+    async with httpx2.AsyncClient(verify=False, timeout=LIMIT_S) as client:  # or it loads all certificates
         return await client.request(method, url, headers=headers)
 
 
@@ -93,12 +91,12 @@ async def test_the_page_names_no_file_that_is_not_served_and_no_other_host(addre
 
 
 async def test_terminals_have_the_colours_that_pictures_of_screens_have(address: str) -> None:
-    told = (await get(address + "themes.js")).text.removeprefix("export const THEMES = ").rstrip(";\n")
+    module = (await get(address + "themes.js")).text.removeprefix("export const THEMES = ").rstrip(";\n")
     style = (await get(address + "page.css")).text
-    for name, theme in json.loads(told).items():
+    for name, theme in json.loads(module).items():
         meant = THEMES[name]
-        assert (theme["background"], theme["foreground"]) == (hexed(meant.bg), hexed(meant.fg))
-        assert (theme["blue"], theme["brightWhite"]) == (hexed(meant.ansi[4]), hexed(meant.ansi[15]))
+        assert (theme["background"], theme["foreground"]) == (to_hex(meant.bg), to_hex(meant.fg))
+        assert (theme["blue"], theme["brightWhite"]) == (to_hex(meant.ansi[4]), to_hex(meant.ansi[15]))
         assert f"--terminal: {theme['background']};" in style, "what is around them"
 
 
@@ -109,5 +107,5 @@ async def test_paths_lead_nowhere_else(address: str) -> None:
 
 async def test_only_so_many_pages_are_open_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_app, "MOST_VIEWERS", 1)
-    async with page(address):
+    async with open_page(address):
         assert (await get(address + "events")).status_code == 503

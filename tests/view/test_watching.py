@@ -1,4 +1,4 @@
-"""What a page is told of a real tmux: panes, screens, output, and what agents did."""
+"""The events of the page with a real tmux: panes, screens, output, and calls of agents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.config import Security
+from muxpilot.config import SecuritySettings
 from muxpilot.tmux import PaneId
-from muxpilot.view.follow import Follower
-from tests.rigs.view_page import line, page, viewing
+from muxpilot.view.follow import PaneFollower
+from tests.rigs.view_page import audit_line, open_page, run_view
 from tests.rigs.waiting import end_server, eventually, server_pid
 
 Raw = Callable[..., str]
@@ -27,7 +27,7 @@ QUIET = "cat"
 
 
 async def is_on_screen(raw: Raw, words: str) -> bool:
-    """Whether the first pane shows this already."""
+    """Return whether the first pane shows this text."""
     return words in raw("capture-pane", "-p", "-t", "%0")
 
 
@@ -36,17 +36,17 @@ async def test_a_pane_is_shown_as_it_is_then_as_it_changes(raw: Raw, socket: str
         "new-session", "-d", "-s", "dev", "-x", "60", "-y", "10", "printf '\\033[31mred\\033[0m\\n'; exec cat"
     )
     await eventually(partial(is_on_screen, raw, "red"))
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: "red" in seen.shown("%0"))
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: "red" in seen.screen_text("%0"))
         [first, *_] = seen.screens["%0"]
         assert (first["columns"], first["rows"], first["is_first"]) == (60, 10, True)
         assert "\x1b[31mred" in first["lines"][0]
-        await seen.until(lambda: seen.panes["%0"]["command"] == "cat")  # at first it is the shell
+        await seen.wait_until(lambda: seen.panes["%0"]["command"] == "cat")  # first it is the shell
         assert (seen.panes["%0"]["place"], seen.panes["%0"]["dead"]) == ("dev:0.0", False)
         raw("send-keys", "-t", "%0", "-l", "hello")
-        await seen.until(lambda: "hello" in seen.texts["%0"] or "hello" in seen.shown("%0"))
-        # Once it is quiet, the page is told what tmux shows, to compare.
-        await seen.until(lambda: any(_is_compared(each, x=5) for each in seen.screens["%0"]))
+        await seen.wait_until(lambda: "hello" in seen.texts["%0"] or "hello" in seen.screen_text("%0"))
+        # After a pause, the page gets tmux's screen to compare.
+        await seen.wait_until(lambda: any(_is_compared(each, x=5) for each in seen.screens["%0"]))
 
 
 def _is_compared(screen: dict[str, Any], *, x: int) -> bool:
@@ -56,8 +56,8 @@ def _is_compared(screen: dict[str, Any], *, x: int) -> bool:
 async def test_the_lines_above_the_screen_come_along(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-x", "40", "-y", "5", "seq 1 50; exec cat")
     await eventually(partial(is_on_screen, raw, "50"))
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: seen.screens["%0"])
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.screens["%0"])
         first = seen.screens["%0"][0]
         assert [row.strip() for row in [*first["history"], *first["lines"]]][:50] == [
             str(n) for n in range(1, 51)
@@ -67,24 +67,24 @@ async def test_the_lines_above_the_screen_come_along(raw: Raw, socket: str) -> N
 
 async def test_panes_come_go_change_their_size_and_end(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-x", "80", "-y", "20", QUIET)
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: seen.screens["%0"])
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.screens["%0"])
         other = raw("split-window", "-h", "-P", "-F", "#{pane_id}", "-t", "%0", QUIET)
-        await seen.until(lambda: other in seen.panes and seen.screens[other])
+        await seen.wait_until(lambda: other in seen.panes and seen.screens[other])
         raw("resize-pane", "-t", "%0", "-x", "20")
-        await seen.until(lambda: seen.panes["%0"]["columns"] == 20)
-        await seen.until(lambda: seen.screens["%0"][-1]["columns"] == 20)
+        await seen.wait_until(lambda: seen.panes["%0"]["columns"] == 20)
+        await seen.wait_until(lambda: seen.screens["%0"][-1]["columns"] == 20)
         raw("kill-pane", "-t", other)
-        await seen.until(lambda: list(seen.panes) == ["%0"])
+        await seen.wait_until(lambda: list(seen.panes) == ["%0"])
         raw("set-option", "-t", "%0", "remain-on-exit", "on")
         raw("respawn-pane", "-k", "-t", "%0", "echo last words; read x; exit 3")
-        await seen.until(lambda: "last words" in seen.shown("%0"))
+        await seen.wait_until(lambda: "last words" in seen.screen_text("%0"))
         raw("send-keys", "-t", "%0", "Enter")
-        await seen.until(lambda: seen.panes["%0"]["dead"])
-        await seen.until(lambda: seen.panes["%0"]["exitCode"] == 3)  # tmux may learn of it later
-        await seen.until(lambda: "Pane is dead" in seen.shown("%0"))
-        async with page(url) as later:
-            await later.until(lambda: "Pane is dead" in later.shown("%0"))
+        await seen.wait_until(lambda: seen.panes["%0"]["dead"])
+        await seen.wait_until(lambda: seen.panes["%0"]["exitCode"] == 3)  # tmux may learn of it later
+        await seen.wait_until(lambda: "Pane is dead" in seen.screen_text("%0"))
+        async with open_page(url) as later:
+            await later.wait_until(lambda: "Pane is dead" in later.screen_text("%0"))
 
 
 async def test_only_panes_that_agents_use_are_shown_unless_all_are_wanted(
@@ -94,27 +94,27 @@ async def test_only_panes_that_agents_use_are_shown_unless_all_are_wanted(
     raw("new-session", "-d", "-s", "lent", QUIET)
     made = await tmux.sessions.create("made")
     audit = tmp_path / "audit.jsonl"
-    audit.write_text(line("capture-pane", paneId="%0", ts="2001-01-01T00:00:00.000Z"))
-    async with viewing(socket, audit=audit) as url:
-        async with page(url) as seen:
-            await seen.until(lambda: set(seen.panes) == {made.pane_id})
-            assert seen.scene["hidden"] == 2
+    audit.write_text(audit_line("capture-pane", paneId="%0", ts="2001-01-01T00:00:00.000Z"))
+    async with run_view(socket, audit=audit) as url:
+        async with open_page(url) as seen:
+            await seen.wait_until(lambda: set(seen.panes) == {made.pane_id})
+            assert seen.overview["hidden"] == 2
             with audit.open("a") as file:
-                file.write(line("send-keys", paneId="%1", keys="ls"))
-            await seen.until(lambda: set(seen.panes) == {"%1", made.pane_id})
+                file.write(audit_line("send-keys", paneId="%1", keys="ls"))
+            await seen.wait_until(lambda: set(seen.panes) == {"%1", made.pane_id})
             used = ("send-keys", [{"server": "default", "id": "%1"}])
-            await seen.until(lambda: [(row["tool"], row["panes"]) for row in seen.trail][-1] == used)
-        async with page(url, "?all") as seen:
-            await seen.until(lambda: set(seen.panes) == {"%0", "%1", made.pane_id})
+            await seen.wait_until(lambda: [(row["tool"], row["panes"]) for row in seen.audit][-1] == used)
+        async with open_page(url, "?all") as seen:
+            await seen.wait_until(lambda: set(seen.panes) == {"%0", "%1", made.pane_id})
             assert [row["agents"] for row in seen.panes.values()].count(False) == 1
 
 
 async def test_where_no_agent_was_all_panes_are_shown(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-s", "mine", QUIET)
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: set(seen.panes) == {"%0"})
-        await seen.until(lambda: seen.trail_problem is not None)
-        assert "--audit" in (seen.trail_problem or "")
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: set(seen.panes) == {"%0"})
+        await seen.wait_until(lambda: seen.audit_problem is not None)
+        assert "--audit" in (seen.audit_problem or "")
 
 
 async def test_a_server_that_a_call_named_by_its_path_is_shown_if_it_is_allowed(
@@ -123,16 +123,16 @@ async def test_a_server_that_a_call_named_by_its_path_is_shown_if_it_is_allowed(
     other, audit = str(folder / "other"), tmp_path / "audit.jsonl"
     async with Tmux(other, binary=binary, config="/dev/null") as tmux:
         pane = (await tmux.sessions.create("far")).pane_id
-    audit.write_text(line("send-keys", paneId=pane, keys="x", socket=other))
+    audit.write_text(audit_line("send-keys", paneId=pane, keys="x", socket=other))
     try:
-        async with viewing(socket, audit=audit) as url, page(url) as seen:
-            await seen.until(lambda: seen.screens[pane])
+        async with run_view(socket, audit=audit) as url, open_page(url) as seen:
+            await seen.wait_until(lambda: seen.screens[pane])
             assert seen.panes[pane]["server"] == other
-            assert seen.trail[0]["panes"] == [{"server": other, "id": pane}]
-        only = Security(allowed_sockets=(socket,))
-        async with viewing(socket, audit=audit, security=only) as url, page(url) as seen:
-            await seen.until(lambda: seen.trail)
-            assert [row["name"] for row in seen.scene["servers"]] == ["default"]
+            assert seen.audit[0]["panes"] == [{"server": other, "id": pane}]
+        only = SecuritySettings(allowed_sockets=(socket,))
+        async with run_view(socket, audit=audit, security=only) as url, open_page(url) as seen:
+            await seen.wait_until(lambda: seen.audit)
+            assert [row["name"] for row in seen.overview["servers"]] == ["default"]
     finally:
         end_server(binary, other)
 
@@ -146,15 +146,15 @@ async def test_a_pane_of_several_counts_as_used_on_the_server_that_was_named_wit
     async with Tmux(other, binary=binary, config="/dev/null") as tmux:
         pane = (await tmux.sessions.create("far")).pane_id
     assert pane == "%0", "as one of ours"
-    audit.write_text(line("run-on", panes=[{"paneId": "%0", "socket": other}, {"paneId": "%1"}]))
+    audit.write_text(audit_line("run-on", panes=[{"paneId": "%0", "socket": other}, {"paneId": "%1"}]))
     try:
-        async with viewing(socket, audit=audit) as url, page(url) as seen:
+        async with run_view(socket, audit=audit) as url, open_page(url) as seen:
             wanted = [("default", "%1"), (other, "%0")]
-            await seen.until(
-                lambda: [(row["server"], row["id"]) for row in seen.scene.get("panes", [])] == wanted
+            await seen.wait_until(
+                lambda: [(row["server"], row["id"]) for row in seen.overview.get("panes", [])] == wanted
             )
-            await seen.until(lambda: seen.trail)
-            assert [(row["server"], row["id"]) for row in seen.trail[-1]["panes"]] == wanted[::-1]
+            await seen.wait_until(lambda: seen.audit)
+            assert [(row["server"], row["id"]) for row in seen.audit[-1]["panes"]] == wanted[::-1]
     finally:
         end_server(binary, other)
 
@@ -166,11 +166,11 @@ async def test_a_call_that_named_what_can_be_no_socket_does_not_blind_the_page(
     audit = tmp_path / "audit.jsonl"
     for place in ("/tmp/\0", "/tmp/\ud800", "/" + "x" * 5000):
         with audit.open("a") as file:
-            file.write(line("send-keys", paneId="%0", socket=place))
-    async with viewing(socket, audit=audit) as url, page(url) as seen:
-        await seen.until(lambda: "here" in seen.shown("%0"))
-        await seen.until(lambda: len(seen.trail) == 3)
-        assert [row["panes"] for row in seen.trail] == [[{"server": None, "id": "%0"}]] * 3
+            file.write(audit_line("send-keys", paneId="%0", socket=place))
+    async with run_view(socket, audit=audit) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: "here" in seen.screen_text("%0"))
+        await seen.wait_until(lambda: len(seen.audit) == 3)
+        assert [row["panes"] for row in seen.audit] == [[{"server": None, "id": "%0"}]] * 3
 
 
 async def test_nothing_is_changed_in_tmux_and_nothing_is_left_there(raw: Raw, socket: str) -> None:
@@ -178,8 +178,8 @@ async def test_nothing_is_changed_in_tmux_and_nothing_is_left_there(raw: Raw, so
     raw("new-session", "-d", "-s", "b", "-x", "70", "-y", "15", QUIET)
     facts = "#{session_name} #{window_id} #{pane_id} #{pane_width}x#{pane_height} #{pane_active} #{pane_pipe}"
     before = raw("list-panes", "-a", "-F", facts)
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: seen.screens["%0"] and seen.screens["%1"])
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.screens["%0"] and seen.screens["%1"])
         shown = raw("list-panes", "-a", "-F", facts)
         assert [row for row in shown.splitlines() if row[0] in "ab"] == before.splitlines()
 
@@ -189,7 +189,6 @@ async def test_nothing_is_changed_in_tmux_and_nothing_is_left_there(raw: Raw, so
     await eventually(is_left)
 
 
-@pytest.mark.parametrize("binary", ["system"], indirect=True)
 async def test_a_bare_attach_goes_where_it_went_before_if_all_is_shown(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-s", "z", QUIET)
 
@@ -199,16 +198,16 @@ async def test_a_bare_attach_goes_where_it_went_before_if_all_is_shown(raw: Raw,
     async def is_left() -> bool:
         return set(raw("list-sessions", "-F", "#{session_attached}", "-f", "#{m:?,#S}").split()) == {"0"}
 
-    await eventually(has_next_second_begun)  # tmux tells no less
+    await eventually(has_next_second_begun)  # tmux gives whole seconds
     raw("new-session", "-d", "-s", "a", QUIET)
-    async with viewing(socket) as url:
-        async with page(url) as seen:
-            await seen.until(lambda: seen.screens["%0"] and seen.screens["%1"])
+    async with run_view(socket) as url:
+        async with open_page(url) as seen:
+            await seen.wait_until(lambda: seen.screens["%0"] and seen.screens["%1"])
             raw("rename-window", "-t", "%0", "later")
-            await seen.until(lambda: seen.panes["%0"]["window"] == "later")
+            await seen.wait_until(lambda: seen.panes["%0"]["window"] == "later")
         await eventually(is_left)
-        async with page(url) as later:
-            await later.until(lambda: later.screens["%0"] and later.screens["%1"])
+        async with open_page(url) as later:
+            await later.wait_until(lambda: later.screens["%0"] and later.screens["%1"])
 
     async def goes_where_it_went() -> bool:
         return raw("display-message", "-p", "#{session_name}") == "a"  # or to the hub, until that is gone
@@ -219,50 +218,56 @@ async def test_a_bare_attach_goes_where_it_went_before_if_all_is_shown(raw: Raw,
 async def test_the_policy_binds_the_page(raw: Raw, socket: str, tmp_path: Path) -> None:
     raw("new-session", "-d", "-s", "open", "echo public; exec cat")
     raw("new-session", "-d", "-s", "shut", "echo private; exec cat")
-    only = Security(allowed_sessions=("open",))
-    async with viewing(socket, security=only) as url, page(url, "?all") as seen:
-        await seen.until(lambda: "public" in seen.shown("%0"))
+    only = SecuritySettings(allowed_sessions=("open",))
+    async with run_view(socket, security=only) as url, open_page(url, "?all") as seen:
+        await seen.wait_until(lambda: "public" in seen.screen_text("%0"))
         assert set(seen.panes) == {"%0"}
         assert "%1" not in seen.screens
-    async with viewing(socket, security=Security(allow_capture=False)) as url, page(url) as seen:
-        await seen.until(lambda: set(seen.panes) == {"%0", "%1"})
-        assert seen.scene["textClosedBy"] == "security.allow_capture"
+    async with (
+        run_view(socket, security=SecuritySettings(allow_capture=False)) as url,
+        open_page(url) as seen,
+    ):
+        await seen.wait_until(lambda: set(seen.panes) == {"%0", "%1"})
+        assert seen.overview["textClosedBy"] == "security.allow_capture"
         raw("send-keys", "-t", "%0", "-l", "typed")
         raw("new-window", "-d", "-t", "open:", QUIET)
-        await seen.until(lambda: len(seen.panes) == 3)  # a later look than the one before
+        await seen.wait_until(lambda: len(seen.panes) == 3)  # a later listing than the one before
         assert not seen.screens
         assert not seen.texts
-    async with viewing(socket, security=Security(allow_list=False)) as url, page(url) as seen:
-        await seen.until(lambda: seen.scene)
-        assert (seen.scene["closedBy"], seen.panes) == ("security.allow_list", {})
-    async with viewing(socket, security=Security(allowed_sockets=("/elsewhere",))) as url, page(url) as seen:
-        await seen.until(lambda: seen.scene)
-        assert (seen.scene["servers"], seen.panes) == ([], {})
+    async with run_view(socket, security=SecuritySettings(allow_list=False)) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.overview)
+        assert (seen.overview["closedBy"], seen.panes) == ("security.allow_list", {})
+    async with (
+        run_view(socket, security=SecuritySettings(allowed_sockets=("/elsewhere",))) as url,
+        open_page(url) as seen,
+    ):
+        await seen.wait_until(lambda: seen.overview)
+        assert (seen.overview["servers"], seen.panes) == ([], {})
 
 
 @pytest.mark.parametrize("name", ["%1", "shut:0.0"])
 async def test_where_panes_are_allowed_by_name_no_other_is_there(raw: Raw, socket: str, name: str) -> None:
     raw("new-session", "-d", "-s", "open", "echo public; exec cat")
     raw("new-session", "-d", "-s", "shut", "echo private; exec cat")
-    only = Security(allowed_panes=(name,))
-    async with viewing(socket, security=only) as url, page(url, "?all") as seen:
-        await seen.until(lambda: "private" in seen.shown("%1"))
+    only = SecuritySettings(allowed_panes=(name,))
+    async with run_view(socket, security=only) as url, open_page(url, "?all") as seen:
+        await seen.wait_until(lambda: "private" in seen.screen_text("%1"))
         assert set(seen.panes) == set(seen.screens) == {"%1"}
 
 
 async def test_a_tmux_that_is_gone_is_said_and_shown_again_when_it_is_back(
     raw: Raw, socket: str, binary: str
 ) -> None:
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: seen.scene and seen.scene["servers"][0]["problem"])
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.overview and seen.overview["servers"][0]["problem"])
         raw("new-session", "-d", "-s", "one", "echo first; exec cat")
-        await seen.until(lambda: "first" in seen.shown("%0"))
-        assert seen.scene["servers"][0]["problem"] is None
+        await seen.wait_until(lambda: "first" in seen.screen_text("%0"))
+        assert seen.overview["servers"][0]["problem"] is None
         end_server(binary, socket)
-        await seen.until(lambda: not seen.panes)
-        assert "No tmux server" in str(seen.scene["servers"][0]["problem"])
+        await seen.wait_until(lambda: not seen.panes)
+        assert "No tmux server" in str(seen.overview["servers"][0]["problem"])
         raw("new-session", "-d", "-s", "two", "echo second; exec cat")
-        await seen.until(lambda: "second" in seen.shown("%0"))
+        await seen.wait_until(lambda: "second" in seen.screen_text("%0"))
 
 
 async def test_a_tmux_that_does_not_answer_is_said_and_its_panes_stay(
@@ -271,25 +276,24 @@ async def test_a_tmux_that_does_not_answer_is_said_and_its_panes_stay(
     raw("new-session", "-d", "echo here; exec cat")
     pid = server_pid(binary, socket)
     assert pid is not None
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: "here" in seen.shown("%0"))
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: "here" in seen.screen_text("%0"))
         os.kill(pid, signal.SIGSTOP)
         try:
-            await seen.until(lambda: seen.scene["servers"][0]["problem"])
+            await seen.wait_until(lambda: seen.overview["servers"][0]["problem"])
             assert "%0" in seen.panes
         finally:
             os.kill(pid, signal.SIGCONT)
-        await seen.until(lambda: seen.scene["servers"][0]["problem"] is None)
+        await seen.wait_until(lambda: seen.overview["servers"][0]["problem"] is None)
 
 
-@pytest.mark.parametrize("binary", ["system"], indirect=True)
 async def test_a_flood_is_drawn_as_screens_and_holds_nobody_up(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-s", "loud", "-x", "80", "-y", "20", "yes 'a line of the flood'")
     raw("new-session", "-d", "-s", "calm", "-x", "80", "-y", "20", QUIET)
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: sum(each.get("skipped", 0) for each in seen.screens["%0"]) > 1_000_000)
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: sum(each.get("skipped", 0) for each in seen.screens["%0"]) > 1_000_000)
         raw("send-keys", "-t", "%1", "-l", "through")
-        await seen.until(lambda: "through" in seen.shown("%1"))
+        await seen.wait_until(lambda: "through" in seen.screen_text("%1"))
         assert all(len(each["lines"]) <= 20 for each in seen.screens["%0"])
 
 
@@ -303,13 +307,13 @@ async def test_a_gap_is_drawn_over_once(raw: Raw, tmux: Tmux) -> None:
     async def has_told(wanted: list[str]) -> bool:
         return told == wanted
 
-    following = asyncio.create_task(Follower(tmux, PaneId("%0"), "key", tell).run())
+    following = asyncio.create_task(PaneFollower(tmux, PaneId("%0"), "key", tell).run())
     try:
         await eventually(lambda: has_told(["screen"]))
-        stream = tmux.streams.of(PaneId("%0"))
+        stream = tmux.streams.find_stream(PaneId("%0"))
         assert stream is not None
-        stream.gap("something was lost")
-        stream.gap("and again")
+        stream.add_gap("something was lost")
+        stream.add_gap("and again")
         await eventually(lambda: has_told(["screen"] * 3))
         raw("send-keys", "-t", "%0", "-l", "x")
         await eventually(lambda: has_told([*["screen"] * 3, "data", "comparison"]))
@@ -321,9 +325,9 @@ async def test_a_gap_is_drawn_over_once(raw: Raw, tmux: Tmux) -> None:
 async def test_hostile_names_and_output_come_as_plain_text(raw: Raw, socket: str) -> None:
     raw("new-session", "-d", "-s", "dev", QUIET)
     raw("select-pane", "-t", "%0", "-T", "<img src=x onerror=alert(1)>\u202e")
-    async with viewing(socket) as url, page(url) as seen:
-        await seen.until(lambda: seen.screens["%0"])
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: seen.screens["%0"])
         assert seen.panes["%0"]["title"] == "<img src=x onerror=alert(1)>"
         raw("respawn-pane", "-k", "-t", "%0", "printf 'x\\033]52;c;cm0=\\007y\\033[cz\\n'; exec cat")
-        await seen.until(lambda: "xyz" in seen.shown("%0"))
-        assert "\x1b]" not in seen.shown("%0")
+        await seen.wait_until(lambda: "xyz" in seen.screen_text("%0"))
+        assert "\x1b]" not in seen.screen_text("%0")

@@ -1,16 +1,25 @@
-"""Lists of triggers: what is understood, and what is refused by name."""
+"""Lists of triggers: how they are parsed, which are refused, and what each row declares."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+import muxpilot.watch
 from muxpilot.errors import BadInput
-from muxpilot.watch.triggers import ERROR_WORDS, TRIGGERS, Trigger, parse, readiness
-from muxpilot.watch.urls import address
+from muxpilot.tmux import PaneStream
+from muxpilot.watch.pane_watch import PaneWatch, WatchStart
+from muxpilot.watch.probes import Probes
+from muxpilot.watch.trigger import Trigger, TriggerType
+from muxpilot.watch.triggers import ERROR_WORDS, TRIGGERS, parse_triggers, readiness_trigger
+from muxpilot.watch.urls import parse_url
+from tests.watch.test_pane_watch import PANE
 
 
 def words(given: str | list[str]) -> list[str]:
-    return [trigger.word for trigger in parse(given)]
+    return [trigger.word for trigger in parse_triggers(given)]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +84,7 @@ def test_a_list_is_taken_item_by_item_so_that_a_regex_may_hold_anything() -> Non
 )
 def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) -> None:
     with pytest.raises(BadInput) as caught:
-        parse(given)
+        parse_triggers(given)
     assert named in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -90,20 +99,20 @@ def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) ->
 )
 def test_a_bad_number_is_told_its_range_and_an_example(given: str, words: str) -> None:
     with pytest.raises(BadInput) as caught:
-        parse(given)
+        parse_triggers(given)
     assert str(caught.value).endswith(words)
 
 
 def test_the_refusal_of_an_unknown_name_lists_all_that_are_known() -> None:
     with pytest.raises(BadInput) as caught:
-        parse("bogus")
+        parse_triggers("bogus")
     assert all(name in str(caught.value) for name in TRIGGERS)
 
 
 def first_error(line: str) -> bool:
-    [trigger] = parse("error")
-    assert trigger.finder is not None
-    return trigger.finder.first(line.encode()) is not None
+    [trigger] = parse_triggers("error")
+    assert trigger.matcher is not None
+    return trigger.matcher.find_first(line.encode()) is not None
 
 
 @pytest.mark.parametrize(
@@ -133,11 +142,11 @@ def test_other_words_are_no_errors(line: str) -> None:
 
 
 def test_the_readiness_pattern_is_told_as_a_pattern() -> None:
-    trigger = readiness("ready|done")
+    trigger = readiness_trigger("ready|done")
     assert (trigger.word, trigger.name) == ("pattern:ready|done", "pattern")
     for bad in ("", "("):
         with pytest.raises(BadInput, match="'pattern'"):
-            readiness(bad)
+            readiness_trigger(bad)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +164,7 @@ def test_the_readiness_pattern_is_told_as_a_pattern() -> None:
 def test_this_machine_is_known_without_asking_a_resolver(
     url: str, hosts: tuple[str, ...], port: int, path: str
 ) -> None:
-    found = address(url, ())
+    found = parse_url(url, ())
     assert (found.hosts, found.port, found.path, found.is_secure) == (hosts, port, path, False)
 
 
@@ -186,15 +195,63 @@ def test_this_machine_is_known_without_asking_a_resolver(
 )
 def test_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(BadInput) as caught:
-        address(url, ())
+        parse_url(url, ())
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_an_allowed_host_may_be_asked_also_by_https() -> None:
-    found = address("https://example.com/x", ("example.com",))
+    found = parse_url("https://example.com/x", ("example.com",))
     assert (found.hosts, found.port, found.is_secure) == (("example.com",), 443, True)
 
 
 def test_the_error_words_are_one_trigger_like_any_other() -> None:
-    [trigger] = parse(f"pattern:{ERROR_WORDS}")
+    [trigger] = parse_triggers(f"pattern:{ERROR_WORDS}")
     assert isinstance(trigger, Trigger)
+
+
+def test_no_other_module_of_watches_knows_a_trigger_by_its_name() -> None:
+    folder = Path(muxpilot.watch.__file__).parent
+    wrong = [
+        f"{name} in {module}"
+        for module in ("pane_watch.py", "trigger_matcher.py", "watch_log.py", "foreground.py")
+        for name in TRIGGERS
+        if f'"{name}"' in (folder / module).read_text()
+    ]
+    assert wrong == []
+
+
+def _parse_nothing(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    return Trigger(word, kind)
+
+
+async def _find_at_once(trigger: Trigger, probes: Probes, folder: str) -> str:
+    return f"found in {folder}"
+
+
+@pytest.mark.parametrize(
+    ("row", "detail"),
+    [
+        (TriggerType("new", _parse_nothing, on_output=lambda batch: f"{batch.lines} lines"), "1 lines"),
+        (TriggerType("new", _parse_nothing, on_end=lambda ending: ending.reason), "it is over"),
+        (
+            TriggerType("new", _parse_nothing, on_state=lambda check: check.state.evidence),
+            "its process has ended",
+        ),
+        (
+            TriggerType("new", _parse_nothing, on_clock=lambda _, activity: (activity.last_output, "now")),
+            "now",
+        ),
+        (TriggerType("new", _parse_nothing, probe=_find_at_once), "found in /"),
+    ],
+    ids=["output", "end", "state", "clock", "probe"],
+)
+async def test_a_new_trigger_needs_only_a_row(row: TriggerType, detail: str) -> None:
+    stream = PaneStream(PANE.id)
+    triggers = [row.parse(row, "new", "", ())]
+    watch = PaneWatch(PANE, WatchStart(0), triggers=triggers, timeout_s=10.0)
+    if row.on_output is not None:
+        stream.feed(b"a line\n")
+    if row.on_end is not None:
+        stream.finish(None, "it is over")
+    event = await asyncio.wait_for(watch.run(stream), 10.0)
+    assert (event.event, event.detail) == ("new", detail)

@@ -1,11 +1,11 @@
-"""The echo of what was typed is known again, and nothing else is taken for it."""
+"""The echo of typed text is recognized, and nothing else is taken for it."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.watch.trigger_matcher import Sieve
-from muxpilot.watch.triggers import parse
+from muxpilot.watch.trigger_matcher import TriggerMatcher
+from muxpilot.watch.triggers import parse_triggers
 from muxpilot.watch.typed_echo import is_echo
 
 TYPED = ["make test"]
@@ -39,12 +39,12 @@ def test_of_several_lines_the_last_is_echoed_last() -> None:
 
 
 def test_the_prompt_may_stand_there_already() -> None:
-    sieve = Sieve(parse("error"), lambda: ["true error: x"], before="ready> ")
-    assert sieve.feed(b"true error: x\r\n").hits == {}
-    assert sieve.feed(b"true error: x\r\n").hits == {0: "Matched error pattern: true error: x"}
+    matcher = TriggerMatcher(parse_triggers("error"), lambda: ["true error: x"], line_before="ready> ")
+    assert matcher.feed(b"true error: x\r\n").fired == {}
+    assert matcher.feed(b"true error: x\r\n").fired == {0: "Matched error pattern: true error: x"}
 
 
 def test_a_line_behind_the_echo_is_found_in_the_same_chunk() -> None:
-    sieve = Sieve(parse("error"), lambda: ["cat error: log"], before="$ ")
+    matcher = TriggerMatcher(parse_triggers("error"), lambda: ["cat error: log"], line_before="$ ")
     data = b"cat error: log\r\n$ cat error: log\r\nerror: yes\r\n"
-    assert sieve.feed(data).hits == {0: "Matched error pattern: error: yes"}
+    assert matcher.feed(data).fired == {0: "Matched error pattern: error: yes"}

@@ -1,4 +1,4 @@
-"""Watches on real panes: the echo in every shell, floods, other people's panes, and what is left behind."""
+"""Watches on real panes: the echo in every shell, floods, panes of a person, and what a watch leaves."""
 
 from __future__ import annotations
 
@@ -11,46 +11,42 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import NotFound, Refused
-from muxpilot.shells.command_registry import Shells
+from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.shells.shell_stack import Phase
-from muxpilot.tmux import Pane, PaneId
-from muxpilot.watch.mark_tracker import ends_in
-from muxpilot.watch.registry import Plan, Watches
+from muxpilot.tmux import PaneId
+from muxpilot.watch.mark_tracker import track_marks
+from muxpilot.watch.registry import WatchListener, WatchPlan, WatchRegistry
 from muxpilot.watch.result import WatchResult
-from muxpilot.watch.start import running
-from muxpilot.watch.triggers import parse, readiness
-from tests.rigs.engine import Raw, printed, stream_of, until
+from muxpilot.watch.start import start_command
+from muxpilot.watch.triggers import parse_triggers, readiness_trigger
+from tests.rigs.engine import Raw, read_until, stream_of, wait_until
 from tests.rigs.waiting import LIMIT_S
 
 
 @pytest.fixture
 def binary() -> str:
-    """One tmux is enough: what differs between two of them is below the streams, and tried there."""
+    """Return one tmux: versions differ only below the streams, and other tests try that."""
     return shutil.which("tmux") or "tmux"
-
-
-async def described(pane: Pane) -> object:
-    return {"dead": pane.is_dead}
 
 
 @asynccontextmanager
 async def alone(tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
-    """Nobody else types here."""
+    """Hold no lock: no other client types here."""
     yield
 
 
 @pytest.fixture
-async def shells() -> AsyncIterator[Shells]:
-    """Closed however a test ends."""
-    shells = Shells(alone)
+async def shells() -> AsyncIterator[CommandRegistry]:
+    """Yield a registry of commands that is closed however the test ends."""
+    shells = CommandRegistry(alone)
     yield shells
     await shells.close()
 
 
-def plan(tmux: Tmux, pane: PaneId, triggers: str) -> Plan:
-    return Plan(tmux, pane, parse(triggers), LIMIT_S, described)
+def plan(tmux: Tmux, pane: PaneId, triggers: str) -> WatchPlan:
+    return WatchPlan(tmux, pane, parse_triggers(triggers), LIMIT_S)
 
 
 SHELLS = {
@@ -63,82 +59,88 @@ SHELLS = {
     "busybox": "busybox ash -i",
 }
 
-# Each holds what the watch waits for, and prints nothing of it; one is wider than the pane.
+# Each contains what the watch waits for but does not print it; one is wider than the pane.
 COMMANDS = ["true needle error: x", "sleep 0.3 # needle", f"true {'needle error: ' * 12}"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(
-    tmux: Tmux, shells: Shells, shell: str
+    tmux: Tmux, shells: CommandRegistry, shell: str
 ) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
-    made = await tmux.sessions.create("shell", width=80, program=Program(f"exec {SHELLS[shell]}"))
+    made = await tmux.sessions.create("shell", width=80, program=PaneProgram(f"exec {SHELLS[shell]}"))
     for command in COMMANDS:
-        typed = command.replace("#", "; :") if shell == "zsh" else command  # it takes no comments here
-        result = await started(shells, tmux, made.pane_id, typed)
+        typed = (
+            command.replace("#", "; :") if shell == "zsh" else command
+        )  # interactive zsh takes no comments
+        result = await start_and_wait(shells, tmux, made.pane_id, typed)
         assert (result.event, result.detail.partition(" (")[0]) == ("exit", "Process exited with code 0"), (
             result
         )
         assert result.output == ""
-    result = await started(shells, tmux, made.pane_id, "echo nee''dle; sleep 0.2; echo more")
+    result = await start_and_wait(shells, tmux, made.pane_id, "echo nee''dle; sleep 0.2; echo more")
     assert (result.event, result.output) == ("pattern:needle", "needle")
-    result = await started(shells, tmux, made.pane_id, "sh -c 'exit 3'")
+    result = await start_and_wait(shells, tmux, made.pane_id, "sh -c 'exit 3'")
     assert result.detail.startswith("Process exited with code 3")
 
 
-async def started(shells: Shells, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
-    begin = running(command, shells, is_new=True)
-    triggers = (readiness("needle"), *parse("error,exit"))
-    return await Watches().run(Plan(tmux, pane, triggers, LIMIT_S, described, begin=begin))
+async def start_and_wait(shells: CommandRegistry, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
+    start = start_command(command, shells, is_new=True)
+    triggers = (readiness_trigger("needle"), *parse_triggers("error,exit"))
+    return await WatchRegistry().run(WatchPlan(tmux, pane, triggers, LIMIT_S, start=start))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
-    tmux: Tmux, shells: Shells, shell: str, monkeypatch: pytest.MonkeyPatch
+    tmux: Tmux, shells: CommandRegistry, shell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"no {shell} here")
     monkeypatch.setenv("SHELL", path)
     made = await tmux.sessions.create("marked")
-    assert await shells.wait(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
-    told: list[tuple[str, int | None]] = []
+    assert await shells.wait_until_done_or_waiting(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    reported: list[tuple[str, int | None]] = []
 
-    async def tell(result: WatchResult, code: int | None) -> None:
-        told.append((result.event, code))
+    async def notify(result: WatchResult, code: int | None) -> None:
+        reported.append((result.event, code))
 
     cases = [("cd /", "exit", 0), ("false", "exit", 1), ("echo E''ND", "pattern:END", None)]
     for typed, event, code in [("", "idle:0.5", None), *cases]:
-        ends = await ends_in(tmux, made.pane_id, shells)
-        # Idle only where nothing else can come: a shell may think for longer than that.
+        marks = await track_marks(tmux, made.pane_id, shells)
+        # Idle only where nothing else can come: a busy shell may be silent for longer.
         asked = plan(tmux, made.pane_id, "exit,pattern:END" if typed else "exit,pattern:END,idle:0.5")
-        watches = Watches()
-        watch = await watches.start(replace(asked, ends=ends, told=tell))
+        watches = WatchRegistry()
+        watch = await watches.start(replace(asked, marks=marks, listener=WatchListener(on_end=notify)))
         await tmux.input.type(made.pane_id, typed, enter=True)
         await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
-        assert told[-1] == (event, code), typed
+        assert reported[-1] == (event, code), typed
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_whoever_types_at_a_marked_prompt_only_output_counts(
-    tmux: Tmux, raw: Raw, shells: Shells, shell: str, monkeypatch: pytest.MonkeyPatch
+    tmux: Tmux, raw: Raw, shells: CommandRegistry, shell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"no {shell} here")
     monkeypatch.setenv("SHELL", path)
     made = await tmux.sessions.create("marked", width=60)
-    assert await shells.wait(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
-    known = shells.known(tmux, made.pane_id)
+    assert await shells.wait_until_done_or_waiting(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    known = shells.find_pane(tmux, made.pane_id)
     assert known is not None
-    syntax = [([("-l", "if )"), ENTER], "error", "error")] if shell != "fish" else []  # it runs no such line
+    syntax = (
+        [([("-l", "if )"), ENTER], "error", "error")] if shell != "fish" else []
+    )  # fish does not run a line with a syntax error
     for typed, triggers, event in [*syntax, *TYPED_BY_A_PERSON]:
-        await known.until(lambda: [layer.at for layer in known.layers.stack] == [Phase.PROMPT], LIMIT_S)
+        await known.pane.activity.wait_until(
+            lambda: [layer.phase for layer in known.stack.shells] == [Phase.PROMPT], LIMIT_S
+        )
         asked = plan(tmux, made.pane_id, triggers)
-        ends = await ends_in(tmux, made.pane_id, shells)
-        watches = Watches()
-        watch = watches.get(await watches.start(replace(asked, ends=ends)))
+        marks = await track_marks(tmux, made.pane_id, shells)
+        watches = WatchRegistry()
+        watch = watches.get(await watches.start(replace(asked, marks=marks)))
         for piece in typed:
             raw("send-keys", "-t", made.pane_id, *piece)
         await asyncio.wait_for(watch.ended.wait(), LIMIT_S)
@@ -147,9 +149,9 @@ async def test_whoever_types_at_a_marked_prompt_only_output_counts(
 
 
 ENTER, DONE = ("Enter",), [("-l", "echo DO''NE"), ("Enter",)]
-# Keys, what is waited for, and what comes of it.
+# Keys, triggers, and the event.
 TYPED_BY_A_PERSON: list[tuple[list[tuple[str, ...]], str, str]] = [
-    ([("-l", "true fatal")], "error,idle:0.4", "idle:0.4"),  # and left to stand there
+    ([("-l", "true fatal")], "error,idle:0.4", "idle:0.4"),  # without Enter
     ([ENTER, *DONE], "error,pattern:DONE", "pattern:DONE"),
     (
         [("-l", "true fa"), ("-l", f"tal {'error: ' * 30}"), ENTER, *DONE],
@@ -160,7 +162,7 @@ TYPED_BY_A_PERSON: list[tuple[list[tuple[str, ...]], str, str]] = [
     ([("-l", "true 'fatal"), ENTER, ("-l", "panic'"), ENTER, *DONE], "error,pattern:DONE", "pattern:DONE"),
     ([("-l", "true fatal; echo fat''al"), ENTER], "pattern:^fatal$,error", "pattern:^fatal$"),
     ([("-l", "sh -c 'sleep 0.3; echo fat\"\"al; sleep 30' &"), ENTER], "error", "error"),
-    # The last: fish may not take a Ctrl-C, and then the line stays.
+    # The last one: fish may ignore a Ctrl-C, and then the line stays.
     ([("-l", "true fatal"), ("C-c",)], "error,idle:0.4", "idle:0.4"),
 ]
 
@@ -168,8 +170,8 @@ TYPED_BY_A_PERSON: list[tuple[list[tuple[str, ...]], str, str]] = [
 async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:
     yes = "yes 0123456789 | head -c 8000000; echo"
     flood = f"read x; {yes}; echo needle; {yes}; exec sleep 60"
-    made = await tmux.sessions.create("flood", program=Program(flood))
-    watches = Watches()
+    made = await tmux.sessions.create("flood", program=PaneProgram(flood))
+    watches = WatchRegistry()
     watch = await watches.start(plan(tmux, made.pane_id, "pattern:needle"))
     await tmux.input.type(made.pane_id, "", enter=True)
     await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
@@ -182,20 +184,20 @@ async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:
 async def test_a_persons_pane_is_watched_and_let_go_of(tmux: Tmux, raw: Raw) -> None:
     raw("new-session", "-d", "-s", "person", "cat")
     pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
-    watches = Watches()
+    watches = WatchRegistry()
     watch = await watches.start(plan(tmux, pane, "pattern:hello"))
     raw("send-keys", "-t", pane, "hello", "Enter")
     await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
     result = watches.get(watch).result
     assert result is not None
     assert result.event == "pattern:hello"
-    await until(lambda: not raw("list-clients", "-t", "=person"))
+    await wait_until(lambda: not raw("list-clients", "-t", "=person"))
 
 
 async def test_a_cancelled_watch_leaves_no_task_and_no_stream(tmux: Tmux, raw: Raw) -> None:
     raw("new-session", "-d", "-s", "person", "cat")
     pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
-    watches = Watches()
+    watches = WatchRegistry()
     await tmux.panes.list()
     before = asyncio.all_tasks()
     ids = [
@@ -203,30 +205,30 @@ async def test_a_cancelled_watch_leaves_no_task_and_no_stream(tmux: Tmux, raw: R
     ]
     assert asyncio.all_tasks() > before
     assert [await watches.cancel(watch) for watch in ids] == [True] * 5
-    assert tmux.streams.of(pane) is None
-    await until(lambda: asyncio.all_tasks() <= before)
+    assert tmux.streams.find_stream(pane) is None
+    await wait_until(lambda: asyncio.all_tasks() <= before)
     assert not raw("list-clients", "-t", "=person")
 
 
 async def test_what_cannot_begin_is_told_at_once_and_not_kept(tmux: Tmux, raw: Raw) -> None:
     raw("new-session", "-d", "-s", "person", "cat")
-    watches = Watches()
+    watches = WatchRegistry()
     with pytest.raises(NotFound):
         await watches.start(plan(tmux, PaneId("%99"), "bell"))
-    assert watches.kept == ()
+    assert watches.background_watches == ()
 
 
 async def test_only_so_many_watches_are_kept_and_go_on(tmux: Tmux, raw: Raw) -> None:
     raw("new-session", "-d", "-s", "person", "cat")
     pane = PaneId(raw("display-message", "-p", "-t", "=person:", "#{pane_id}"))
-    watches = Watches(most=3)
+    watches = WatchRegistry(most=3)
     ended = []
     for _ in range(5):
         ended.append(await watches.start(plan(tmux, pane, "idle:0.01")))
         await asyncio.wait_for(watches.get(ended[-1]).ended.wait(), LIMIT_S)
-    assert [kept.id for kept in watches.kept] == ended[-3:]
+    assert [watch.id for watch in watches.background_watches] == ended[-3:]
     going = [await watches.start(plan(tmux, pane, "bell")) for _ in range(3)]
-    with pytest.raises(Refused, match="3 watches are going on"):
+    with pytest.raises(Refused, match="3 watches are running"):
         await watches.start(plan(tmux, pane, "bell"))
     assert await watches.cancel(going[0])
     await watches.start(plan(tmux, pane, "bell"))
@@ -235,8 +237,8 @@ async def test_only_so_many_watches_are_kept_and_go_on(tmux: Tmux, raw: Raw) -> 
 
 async def test_a_full_screen_program_answers_with_its_screen(tmux: Tmux) -> None:
     draws = "read x; printf '\\033[?1049h\\033[2J\\033[3;5Hmenu\\033[4;5Hready'; exec sleep 60"
-    made = await tmux.sessions.create("tui", program=Program(draws))
-    watches = Watches()
+    made = await tmux.sessions.create("tui", program=PaneProgram(draws))
+    watches = WatchRegistry()
     watch = await watches.start(plan(tmux, made.pane_id, "pattern:ready"))
     await tmux.input.type(made.pane_id, "", enter=True)
     await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
@@ -250,17 +252,17 @@ async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
     raw("new-session", "-d", "-s", "two", "cat")
     pane = PaneId(raw("display-message", "-p", "-t", "=one:", "#{pane_id}"))
     raw("new-window", "-d", "-t", "=one:", "cat")
-    watches = Watches()
+    watches = WatchRegistry()
     watch = await watches.start(plan(tmux, pane, "pattern:hello"))
     raw("join-pane", "-d", "-s", pane, "-t", "=two:")
 
-    async def told() -> bool:
+    async def has_fired() -> bool:
         await tmux.input.type(pane, "hello", enter=True)
         await asyncio.sleep(0.02)
         return watches.get(watch).ended.is_set()
 
     async with asyncio.timeout(LIMIT_S):
-        while not await told():
+        while not await has_fired():
             continue
     result = watches.get(watch).result
     assert result is not None
@@ -270,7 +272,9 @@ async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
 
 async def test_a_folder_of_the_pane_is_where_a_file_is_looked_for(tmux: Tmux, tmp_path: Path) -> None:
     (tmp_path / "here").touch()
-    made = await tmux.sessions.create("file", program=Program("echo in; exec sleep 60", cwd=str(tmp_path)))
-    await printed(stream_of(tmux, made.pane_id), b"in")  # its folder is known once its program runs
-    result = await Watches().run(plan(tmux, made.pane_id, "file:here"))
+    made = await tmux.sessions.create(
+        "file", program=PaneProgram("echo in; exec sleep 60", cwd=str(tmp_path))
+    )
+    await read_until(stream_of(tmux, made.pane_id), b"in")  # tmux knows the folder once the program runs
+    result = await WatchRegistry().run(plan(tmux, made.pane_id, "file:here"))
     assert result.detail == f"The file is there: {tmp_path}/here"

@@ -1,7 +1,7 @@
-"""What was asked and what became of it, one line of JSON for each call."""
+"""The audit log: one line of JSON for each call and its outcome."""
 
 from __future__ import annotations
 
-from muxpilot.audit.audit_log import Audit
+from muxpilot.audit.audit_log import AuditLog
 
-__all__ = ["Audit"]
+__all__ = ["AuditLog"]

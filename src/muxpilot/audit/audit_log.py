@@ -1,44 +1,44 @@
-"""The audit: every call, allowed or not, becomes a line. It never stops a call."""
+"""Write one line for every call, allowed or denied. A failure to write never stops a call."""
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from typing import Any
 
-from muxpilot.audit.log_files import Captures, Log, opened
-from muxpilot.audit.redact import SECRET, asks_for_secret, hides_typing, hides_typing_there, redacted
-from muxpilot.config import Audit as AuditSettings
-from muxpilot.dispatch import Record, Request
+from muxpilot.audit.log_files import CaptureFolder, RotatingLog, open_files
+from muxpilot.audit.redact import SECRET, asks_for_secret, is_echo_off, is_remote_echo_off, redact
+from muxpilot.calls import CallRecord, CallRequest
+from muxpilot.config import AuditSettings
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
-from muxpilot.tmux.objects.owner import made_by_others
-from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.tmux.objects.owner import list_foreign_panes
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import Effect, Tool
+from muxpilot.trace import area
 
-log = logging.getLogger("muxpilot")
+_trace = area("audit")
 
-# Arguments that hold what is typed, in every tool that types.
-_TYPED = frozenset({"keys", "content", "hex", "input", "command"})
+# Flags of arguments whose value is typed into a pane.
+_TYPED = frozenset({ArgumentFlag.SHELL, ArgumentFlag.LINES, ArgumentFlag.TYPED})
 
 
-class Audit:
-    """`lost` counts the lines that could not be written."""
+class AuditLog:
+    """The log file and the folder of captures. `lost` counts the lines that could not be written."""
 
     def __init__(self, settings: AuditSettings) -> None:
-        """An unwritable place is an error here, and only here."""
-        self._log: Log | None
-        self._captures: Captures | None
-        self._log, self._captures = opened(
+        """Open the files. Raise BadInput if one cannot be written; later failures are only counted."""
+        self._log: RotatingLog | None
+        self._captures: CaptureFolder | None
+        self._log, self._captures = open_files(
             settings.path, settings.full, max_bytes=settings.max_bytes, keep=settings.keep
         )
         self.lost = 0
-        self._untold = 0
+        self._lost_since_last_line = 0
 
-    async def look(self, record: Record) -> None:
-        """What only shows before: whether a secret is asked for, and who made what is about to end."""
+    async def inspect_before_call(self, record: CallRecord) -> None:
+        """Note whether the pane asks for a secret, and who made what the call would kill."""
         request = record.request
         if request is None:
             return
@@ -46,40 +46,42 @@ class Audit:
         if request.tool.effect is Effect.TYPE and isinstance(pane, PaneId):
             record.is_secret = await _asks_for_secret(request.tmux, pane)
         elif request.tool.effect is Effect.DESTROY:
-            record.made_by = await _made_by(request)
+            record.made_by = await _find_maker(request)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: CallRecord) -> None:
+        """Append the line of a call that has ended."""
         try:
             line = self._line(record)
             if self._log is not None:
                 self._log.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-                self._untold = 0
+                self._lost_since_last_line = 0
         except (OSError, ValueError) as error:
-            self._missed(error)
+            self._count_lost_line(error)
 
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
             self._log = None
 
-    def _missed(self, error: Exception) -> None:
+    def _count_lost_line(self, error: Exception) -> None:
         if not self.lost:
-            log.warning("the audit log cannot be written (%s); calls go on without it", error)
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            _trace.warning("audit log cannot be written; calls go on without it", reason=reason)
         self.lost += 1
-        self._untold += 1
+        self._lost_since_last_line += 1
 
-    def _line(self, record: Record) -> dict[str, Any]:
+    def _line(self, record: CallRecord) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         answer = record.answer
         line: dict[str, Any] = {
             "ts": now,
-            "tool": redacted(record.name)[:100],
-            **(answer.noted if answer else {}),
+            "tool": redact(record.name)[:100],
+            **(answer.audit_fields if answer else {}),
         }
         if record.uri is not None:
-            line["resource"] = redacted(record.uri)
-        for name, value in _arguments(record).items():
-            line.setdefault(redacted(name)[:100], value)
+            line["resource"] = redact(record.uri)
+        for name, value in _describe_arguments(record).items():
+            line.setdefault(redact(name)[:100], value)
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
@@ -90,67 +92,80 @@ class Audit:
         if record.outcome != "ok":
             line["error"] = record.outcome
         if answer is not None and answer.is_error:
-            line["reason"] = SECRET if record.is_secret else redacted(answer.text)
-        return line | self._kept(record) | ({"lost": self._untold} if self._untold else {})
+            line["reason"] = SECRET if record.is_secret else redact(answer.text)
+        return (
+            line
+            | self._save_capture(record)
+            | ({"lost": self._lost_since_last_line} if self._lost_since_last_line else {})
+        )
 
-    def _kept(self, record: Record) -> dict[str, Any]:
-        """The capture, where captures are kept."""
+    def _save_capture(self, record: CallRecord) -> dict[str, Any]:
+        """Save a capture to its own file, if captures are kept. Return the line's fields for it."""
         request, answer = record.request, record.answer
         if self._captures is None or request is None or answer is None or answer.is_error:
             return {}
         text = answer.text if answer.structured is None else answer.structured.get("text")
         if request.tool.group != "capture" or not isinstance(text, str):
             return {}
-        known = {**request.arguments, **answer.noted}
+        known = {**request.arguments, **answer.audit_fields}
         pane = known.get("pane_id") or known.get("name") or request.tool.name
         try:
-            return {"capture": self._captures.keep(str(pane), text)}
+            return {"capture": self._captures.save(str(pane), text)}
         except OSError as error:
             return {"capture_lost": error.strerror or "it could not be written"}
 
 
-def _arguments(record: Record) -> Mapping[str, Any]:
-    """As they were given; targets as the ids that they meant."""
+def _describe_arguments(record: CallRecord) -> Mapping[str, Any]:
+    """Return the arguments as they were given, but targets as the ids that they meant, and no secrets."""
     tool = record.request.tool if record.request is not None else None
     resolved = record.request.arguments if record.request is not None else {}
-    secret = _secret_names(tool) if tool is not None else frozenset()
+    flags = {ArgumentFlag.SECRET} | (_TYPED if record.is_secret else set())
+    secret = _flagged_arguments(tool, flags) if tool is not None else frozenset()
     found: dict[str, Any] = {}
     for name, value in record.raw.items():
         argument = (
-            next((row for row in tool.arguments if name in (row.name, row.wire)), None) if tool else None
+            next((row for row in tool.arguments if name in (row.name, row.wire_name)), None) if tool else None
         )
-        if name in secret or (record.is_secret and name in _TYPED):
+        if name in secret:
             found[name] = SECRET
-        elif argument is not None and argument.kind.target is not None:
-            found[name] = redacted(resolved.get(argument.name, value))
+        elif argument is not None and argument.type.target is not None:
+            found[name] = redact(resolved.get(argument.name, value))
         else:
-            found[name] = redacted(value, name)
+            found[name] = redact(value, name)
     return found
 
 
-def _secret_names(tool: Tool) -> frozenset[str]:
+def _flagged_arguments(tool: Tool, flags: Set[ArgumentFlag]) -> frozenset[str]:
+    """Return both spellings of every argument that has one of the flags."""
     return frozenset(
-        name for row in tool.arguments if Mark.SECRET in row.marks for name in (row.name, row.wire)
+        name for row in tool.arguments if row.flags & flags for name in (row.name, row.wire_name)
     )
 
 
-async def _made_by(request: Request) -> str | None:
-    """`muxpilot` if a muxpilot, this one or another, made every pane that goes; else `others`."""
+async def _find_maker(request: CallRequest) -> str | None:
+    """Return `muxpilot` if this or another muxpilot made every pane that the call kills, else `others`."""
     targets = [row for row in request.arguments.values() if isinstance(row, SessionId | WindowId | PaneId)]
     try:
-        theirs = [await made_by_others(request.tmux.connection, target) for target in targets]
+        theirs = [await list_foreign_panes(request.tmux.connection, target) for target in targets]
     except MuxpilotError:
-        return None  # the call itself tells what is wrong
+        return None  # the call itself reports the error
     return ("others" if any(theirs) else "muxpilot") if targets else None
 
 
 async def _asks_for_secret(tmux: Tmux, pane: PaneId) -> bool:
-    """By the terminal, else by the line that the cursor is on. What cannot be seen is taken for a secret."""
+    """Tell whether the pane asks for a secret: by its terminal's echo, else by the line of its cursor.
+
+    Return True where neither can be read.
+    """
     try:
         row = await tmux.panes.get(pane)
-        if await hides_typing_there(row.far, row.tty) if row.far is not None else hides_typing(row.tty):
+        if (
+            await is_remote_echo_off(row.remote_shell, row.tty)
+            if row.remote_shell is not None
+            else is_echo_off(row.tty)
+        ):
             return True
-        lines = await tmux.capture.last(pane, 1)
+        lines = await tmux.capture.last_lines(pane, 1)
     except MuxpilotError:
         return True
     return bool(lines) and asks_for_secret(lines[-1])

@@ -1,12 +1,12 @@
-"""What is never written down: secrets by their shape, by their name, and by where they are typed."""
+"""Replace secrets before they are written: by their form, their name, and the prompt they answer."""
 
 from __future__ import annotations
 
-import os
 import re
-import termios
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+
+from muxpilot.processes.terminal_mode import read_remote_terminal_mode, read_terminal_mode
 
 SECRET = "[secret]"
 _LONGEST = 2000
@@ -14,7 +14,7 @@ _LONGEST = 2000
 _NAMES = r"pass(?:word|wd|phrase|code)|secret|token|credentials?|(?:api|access|private)[_-]?key"
 _NAMED = rf"(?i:[\w-]{{0,40}}(?:{_NAMES})[\w-]{{0,40}})"
 
-# A shape, and which of its groups stay.
+# Forms of secrets, each with its replacement; groups of the match that stay are in it.
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL),
@@ -38,74 +38,63 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _IS_NAMED = re.compile(_NAMED)
 
-# A line that asks for a secret, where the terminal's state tells nothing: over ssh, in a container.
-_ASKS = re.compile(
+# A prompt for a secret. Over ssh or in a container the terminal's echo says nothing about it.
+_ASKS_FOR_SECRET = re.compile(
     r"(?i)(?:pass(?:word|phrase|code)|\bpin\b|verification code|secret|token)[^\n]{0,60}[:?]\s*$"
 )
 
 
-def redacted(value: Any, name: str = "") -> Any:
-    """A value as it may be written, whatever it is made of."""
+def redact(value: Any, name: str = "") -> Any:
+    """Return a value without secrets, in a form that JSON can hold."""
     if isinstance(value, str):
-        return SECRET if value and _is_secret(value, name) else _text(value)
+        return SECRET if value and _is_secret(value, name) else _redact_text(value)
     if isinstance(value, Mapping):
-        return {_text(str(key)): redacted(item, str(key)) for key, item in value.items()}
+        return {_redact_text(str(key)): redact(item, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [redacted(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float) else _text(str(value))
+        return [redact(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float) else _redact_text(str(value))
 
 
 def _is_secret(value: str, name: str) -> bool:
-    """By the argument's name, or by what bytes in hex spell."""
+    """Tell whether a value is a secret by its argument's name, or by the text that hex bytes encode."""
     if name == "hex":
-        spelt = _spelt(value)
-        return _without_secrets(spelt) != spelt
+        spelt = _decode_hex(value)
+        return _redact_shapes(spelt) != spelt
     return bool(name) and _IS_NAMED.fullmatch(name) is not None
 
 
-def _spelt(hexes: str) -> str:
+def _decode_hex(hexes: str) -> str:
     try:
         return bytes(int(word, 16) for word in hexes.split()).decode("utf-8", "replace")
     except ValueError:
         return ""
 
 
-def _without_secrets(text: str) -> str:
+def _redact_shapes(text: str) -> str:
     for shape, kept in _SHAPES:
         text = shape.sub(kept, text)
     return text
 
 
-def _text(text: str) -> str:
-    """Shapes go before the length does: a secret that is cut in two has no shape."""
+def _redact_text(text: str) -> str:
+    """Remove secrets, then shorten: a secret that is cut in two would not be recognized."""
     cut = text if len(text) <= 2 * _LONGEST else re.sub(r"\S*$", "", text[: 2 * _LONGEST])
-    safe = _without_secrets(cut).encode("utf-8", "replace").decode()
+    safe = _redact_shapes(cut).encode("utf-8", "replace").decode()
     is_whole = len(text) <= 2 * _LONGEST and len(safe) <= _LONGEST
     return safe if is_whole else f"{safe[:_LONGEST]}… ({len(text)} characters)"
 
 
 def asks_for_secret(line: str) -> bool:
-    return _ASKS.search(line.rstrip()) is not None
+    return _ASKS_FOR_SECRET.search(line.rstrip()) is not None
 
 
-def hides_typing(tty: str) -> bool | None:
-    """Whether what is typed at a terminal is read as a line but not shown; None where it cannot be seen."""
-    try:
-        terminal = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        modes = termios.tcgetattr(terminal)[3]
-    except (OSError, termios.error):
-        return None
-    finally:
-        os.close(terminal)
-    return bool(modes & termios.ICANON) and not modes & termios.ECHO
+def is_echo_off(tty: str) -> bool | None:
+    """Tell whether a terminal reads lines without showing them. Return None where it cannot be asked."""
+    mode = read_terminal_mode(tty)
+    return mode.hides_typing if mode is not None else None
 
 
-async def hides_typing_there(run: Callable[[str], Awaitable[list[str]]], tty: str) -> bool:
-    """The same on another host; where it cannot be seen, the line that the cursor is on must tell."""
-    if not re.fullmatch(r"/dev/[\w/]+", tty, re.ASCII):
-        return False
-    words = set(" ".join(await run(f"stty -a <{tty} 2>/dev/null")).replace(";", " ").split())
-    return "icanon" in words and "-echo" in words
+async def is_remote_echo_off(run: Callable[[str], Awaitable[list[str]]], tty: str) -> bool:
+    """Tell the same of a terminal on another host. Return False where it cannot be asked."""
+    mode = await read_remote_terminal_mode(run, tty)
+    return mode is not None and mode.hides_typing

@@ -1,1 +1,1 @@
-"""What is done with the content of paste buffers: searching it, and keeping its files where they may be."""
+"""Search of the content of paste buffers."""

@@ -1,37 +1,26 @@
-"""Which part of a buffer a call wants searched."""
+"""The part of a buffer that a call searches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
-from muxpilot.buffers.search import Span
+from muxpilot.buffers.search import SearchSpan
 from muxpilot.errors import BadInput
-from muxpilot.records import record
-from muxpilot.toolkit.argument_types import Between
 
 LARGEST = 2**53 - 1
-_THRESHOLD = 0.8
-_CHARACTER = 4  # bytes at most: a window is widened to whole ones
+_DEFAULT_THRESHOLD = 0.8
+_LONGEST_CHARACTER = 4  # bytes in UTF-8; spans are widened to whole characters
 
 
-@record
-class Anchor:
-    """The place of an earlier match."""
-
-    offset_bytes: Annotated[int, Between(0, LARGEST)]
-    match_len: Annotated[int, Between(0, LARGEST)]
-    buffer: str | None = None
-
-
-def threshold(wanted: float | None, *, is_fuzzy: bool) -> float | None:
-    """How alike is alike; none where only exact matches count. Naming one asks for likeness."""
+def similarity_threshold(wanted: float | None, *, is_fuzzy: bool) -> float | None:
+    """Return the least similarity of a fuzzy match, or None if only exact matches count."""
     if wanted is None:
-        return _THRESHOLD if is_fuzzy else None
+        return _DEFAULT_THRESHOLD if is_fuzzy else None
     return min(1.0, max(0.0, wanted))
 
 
-def starts(resume: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]:
+def check_resume_offsets(resume: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]:
+    """Raise BadInput if an offset is given for a buffer that is not searched."""
     for name in resume:
         if name not in names:
             raise BadInput(
@@ -41,29 +30,29 @@ def starts(resume: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]
     return resume
 
 
-def one_page(name: str, start: int, most: int, size: int) -> Span:
-    """From where the last call ended, as much as this one may search."""
+def next_span(name: str, start: int, most: int, size: int) -> SearchSpan:
+    """Return the span from where the last call ended, of at most `most` bytes."""
     if start > size:
         raise BadInput(
             f"The argument 'resumeFromOffset' is {start}, which exceeds buffer {name!r} length {size}.",
-            "Use the offset that the last answer told.",
+            "Use the offset of the last answer.",
         )
-    return Span(0, start, min(start + most, size), size)
+    return SearchSpan(0, start, min(start + most, size), size)
 
 
-def around(anchor: Anchor, reach: int, resume: int | None, size: int) -> Span:
-    """What lies near an earlier match, which is all there is to see."""
-    end = anchor.offset_bytes + anchor.match_len
+def span_around_match(offset: int, length: int, reach: int, resume: int | None, size: int) -> SearchSpan:
+    """Return the span around an earlier match. Nothing outside of it is searched or shown."""
+    end = offset + length
     if end > size:
         raise BadInput(
             f"The argument 'anchor' ends at byte {end}, which exceeds the buffer's length {size}.",
             "Use a match of an earlier answer; the buffer may have changed since.",
         )
-    low, high = max(anchor.offset_bytes - reach, 0), min(end + reach, size)
+    low, high = max(offset - reach, 0), min(end + reach, size)
     start = low if resume is None else resume
-    if not low - _CHARACTER < start < high + _CHARACTER:
+    if not low - _LONGEST_CHARACTER < start < high + _LONGEST_CHARACTER:
         raise BadInput(
             f"The argument 'resumeFromOffset' is outside the anchor window from {low} to {high}.",
-            "Use the offset that the last answer told.",
+            "Use the offset of the last answer.",
         )
-    return Span(low, start, high, high)
+    return SearchSpan(low, start, high, high)

@@ -1,8 +1,8 @@
-"""Searching bytes of any size in pages that together find each match once.
+"""Search bytes of any size in pages. All pages together find each match once.
 
-A page owns what *starts* between its start and its end, however far that reaches, and every match is
-found in the light of the whole text: page borders are seen neither by `^` and `\\b` nor by a match that
-lies across one. The next page begins where this one ends, or where its last match does.
+A page contains the matches that *start* between its start and its end, however long they are. The pattern
+sees the whole text: `^` and `\\b` do not match at the border of a page, and a match may cross a border. The
+next page begins where this one ends, or where its last match ends.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from threading import Event
 from typing import Any, Protocol
 
 from muxpilot.errors import BadInput
-from muxpilot.patterns import Finder, Likeness, finder, likeness, ratio
+from muxpilot.patterns import Finder, FuzzyMatch, compile_finder, compile_likeness, similarity
 from muxpilot.records import record
 
-LONGEST_LINE = 4096  # for likeness; a longer one is skipped and counted
-LONGEST_SHOWN = 4096  # of one match in its snippet, and of what stands on each side of it
-_MOST_SHOWN = 2_000_000  # in all snippets of a page
+LONGEST_LINE = 4096  # for fuzzy matches; a longer line is skipped and counted
+LONGEST_SHOWN = 4096  # bytes of one match in its snippet, and of the context on each side
+_MOST_SHOWN = 2_000_000  # bytes in all snippets of a page
 
 _EXACT, _FUZZY = 0, 1
 
 
-class Text(Protocol):
-    """What bytes and a mapped file have in common."""
+class SearchableBytes(Protocol):
+    """The methods that bytes and a mapped file share."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any) -> Any: ...
@@ -33,38 +33,38 @@ class Text(Protocol):
     def rfind(self, sub: bytes, start: int, end: int) -> int: ...
 
 
-class Stopped(Exception):
-    """Nobody waits for the result any more."""
+class SearchStopped(Exception):
+    """The caller no longer waits for the result."""
 
 
 @record
-class Query:
-    """What to look for, ready to be used on many texts."""
+class SearchQuery:
+    """A compiled query, for use on many texts."""
 
     words: str
     is_literal: bool
     find: Finder
-    alike: Callable[[str], Likeness | None] | None
+    alike: Callable[[str], FuzzyMatch | None] | None
     with_similarity: bool
     newline: Finder
 
 
-def query(words: str, mode: str, *, threshold: float | None, with_similarity: bool) -> Query:
-    """What is fuzzy is literal too: its likeness comes with the threshold."""
+def compile_query(words: str, mode: str, *, threshold: float | None, with_similarity: bool) -> SearchQuery:
+    """Compile a query. Fuzzy mode searches literally as well; `threshold` is the least similarity."""
     exact = "literal" if mode == "fuzzy" else mode
-    return Query(
+    return SearchQuery(
         words=words,
         is_literal=exact == "literal",
-        find=finder(words, exact, "query"),
-        alike=likeness(words, threshold, "query") if threshold is not None else None,
+        find=compile_finder(words, exact, "query"),
+        alike=compile_likeness(words, threshold, "query") if threshold is not None else None,
         with_similarity=with_similarity or threshold is not None,
-        newline=finder("\n", "literal", "query"),
+        newline=compile_finder("\n", "literal", "query"),
     )
 
 
 @record
-class Span:
-    """From `start` to `until` matches are wanted; `low` and `high` are the ends of the text for it."""
+class SearchSpan:
+    """Matches must start from `start` up to `until`. `low` and `high` are the ends of the searched text."""
 
     low: int
     start: int
@@ -73,15 +73,19 @@ class Span:
 
 
 @record
-class Hit:
+class SearchHit:
+    """One match, as a range of bytes."""
+
     start: int
     end: int
     similarity: float | None
 
 
 @record
-class Page:
-    hits: list[Hit]
+class SearchPage:
+    """The matches of one page. The next page begins at `next`; `is_cut` means that there were more."""
+
+    hits: list[SearchHit]
     next: int
     is_cut: bool
     skipped_lines: int
@@ -91,41 +95,44 @@ class Page:
 _Found = tuple[int, int, int, float | None]
 
 
-def page(text: Text, asked: Query, span: Span, *, room: int, context: int, stop: Event) -> Page:
-    """Everything that starts in the span, in order, until there is no room for more."""
-    scan = _Scan(text, asked, span, _until(text, asked, span), stop)
-    hits: list[Hit] = []
+def search_page(
+    text: SearchableBytes, asked: SearchQuery, span: SearchSpan, *, room: int, context: int, stop: Event
+) -> SearchPage:
+    """Return all matches that start in the span, in order, until `room` is used up."""
+    scan = _Scan(text, asked, span, _page_end(text, asked, span), stop)
+    hits: list[SearchHit] = []
     covered, shown = span.start, 0
-    goes_on_at = None
-    for start, kind, end, similarity in heapq.merge(scan.exact(), scan.fuzzy()):
+    resume_at = None
+    for start, sort, end, likeness in heapq.merge(scan.exact(), scan.fuzzy()):
         if start < covered:
-            continue  # alike, but inside what was found exactly
+            continue  # a fuzzy match inside an exact one
         if len(hits) >= room or shown > _MOST_SHOWN:
-            goes_on_at = start
+            resume_at = start
             break
-        hits.append(Hit(start, end, similarity))
+        hits.append(SearchHit(start, end, likeness))
         shown += min(end - start, LONGEST_SHOWN) + 2 * min(context, LONGEST_SHOWN)
-        covered = end if kind == _EXACT else covered
-    after = goes_on_at if goes_on_at is not None else max(scan.until, covered)
+        covered = end if sort == _EXACT else covered
+    after = resume_at if resume_at is not None else max(scan.until, covered)
     sizes = [size for begin, size in scan.skipped if begin < after]
-    return Page(hits, after, goes_on_at is not None, len(sizes), sum(sizes))
+    return SearchPage(hits, after, resume_at is not None, len(sizes), sum(sizes))
 
 
 @dataclass(slots=True)
 class _Scan:
-    """One pass over one span; `skipped` are the lines too long to compare, with their sizes."""
+    """One pass over one span. `skipped` has the offsets and sizes of lines that are too long to compare."""
 
-    text: Text
-    asked: Query
-    span: Span
+    text: SearchableBytes
+    asked: SearchQuery
+    span: SearchSpan
     until: int
     stop: Event
     skipped: list[tuple[int, int]] = field(default_factory=list)
 
     def exact(self) -> Iterator[_Found]:
+        """Yield the exact matches."""
         start = self.span.start
         while start < self.until:
-            self._go_on()
+            self._raise_if_stopped()
             found = self.asked.find(self.text, start, self.span.high)
             if found is None or found[0] >= self.until:
                 return
@@ -139,11 +146,11 @@ class _Scan:
             start = end
 
     def fuzzy(self) -> Iterator[_Found]:
-        """One hit in each line that is alike; it belongs to the page in which it starts."""
+        """Yield the best match of each line that is similar enough."""
         if self.asked.alike is None:
             return
         for begin, end in self._lines():
-            self._go_on()
+            self._raise_if_stopped()
             if end - begin > LONGEST_LINE:
                 if begin >= self.span.start:
                     self.skipped.append((begin, end - begin))
@@ -152,14 +159,14 @@ class _Scan:
             best = self.asked.alike(line)
             if best is not None:
                 first, last, similarity = best
-                start = begin + _bytes(line[:first])
+                start = begin + _byte_length(line[:first])
                 if self.span.start <= start < self.until:
-                    yield start, _FUZZY, start + _bytes(line[first:last]), similarity
+                    yield start, _FUZZY, start + _byte_length(line[first:last]), similarity
 
     def _lines(self) -> Iterator[tuple[int, int]]:
-        """Each line that reaches into the span, as far as it lies in the text."""
+        """Yield the range of each line that is in the span, fully or in part."""
         before = max(self.span.low, self.span.start - LONGEST_LINE - 1)
-        # Where no line begins near here, what stands here belongs to one that is too long.
+        # If no line begins near here, these bytes belong to a line that is too long.
         begin = self.text.rfind(b"\n", before, self.span.start) + 1 or before
         while begin < self.until:
             end = self._line_end(begin)
@@ -170,7 +177,7 @@ class _Scan:
         near = self.text.find(b"\n", begin, min(self.span.high, begin + LONGEST_LINE + 1))
         if near >= 0:
             return near
-        # Far, and `find` would keep every other thread waiting.
+        # The line is long: `find` would hold the GIL, so that no other thread could run.
         found = self.asked.newline(self.text, begin, self.span.high)
         return found[0] if found is not None else self.span.high
 
@@ -179,15 +186,15 @@ class _Scan:
             return None
         if self.asked.is_literal:
             return 1.0
-        return ratio(self.asked.words, decoded(self.text, begin, min(end, begin + LONGEST_LINE)))
+        return similarity(self.asked.words, decode_range(self.text, begin, min(end, begin + LONGEST_LINE)))
 
-    def _go_on(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self.stop.is_set():
-            raise Stopped
+            raise SearchStopped
 
 
-def _until(text: Text, asked: Query, span: Span) -> int:
-    """A page ends at a whole character; where lines are compared, at a whole line if it is no long one."""
+def _page_end(text: SearchableBytes, asked: SearchQuery, span: SearchSpan) -> int:
+    """Return where a page ends: after a character, or for fuzzy matches after a line that is not too long."""
     until = min(span.until, span.high)
     if asked.alike is not None and 0 < until < span.high and text[until - 1] != 0x0A:
         near = text.find(b"\n", until, min(span.high, until + LONGEST_LINE))
@@ -195,11 +202,11 @@ def _until(text: Text, asked: Query, span: Span) -> int:
             return near + 1
         if span.high - until <= LONGEST_LINE:
             return span.high
-    return min(character(text, until, 1), span.high)
+    return min(character_boundary(text, until, 1), span.high)
 
 
-def character(text: Text, at: int, step: int) -> int:
-    """The nearest beginning of a character, that way; bytes that are no UTF-8 are taken as they are."""
+def character_boundary(text: SearchableBytes, at: int, step: int) -> int:
+    """Return the nearest start of a character in the direction of `step`. Invalid UTF-8 is left as it is."""
     for moved in range(4):
         here = at + moved * step
         if not 0 < here < len(text) or text[here] & 0xC0 != 0x80:
@@ -207,15 +214,16 @@ def character(text: Text, at: int, step: int) -> int:
     return at
 
 
-def in_whole_characters(text: Text, span: Span) -> Span:
-    low, high = character(text, span.low, -1), character(text, span.high, 1)
-    return Span(low, low if span.start == span.low else span.start, min(span.until, high), high)
+def widen_to_characters(text: SearchableBytes, span: SearchSpan) -> SearchSpan:
+    """Return the span with its ends moved outwards to whole characters."""
+    low, high = character_boundary(text, span.low, -1), character_boundary(text, span.high, 1)
+    return SearchSpan(low, low if span.start == span.low else span.start, min(span.until, high), high)
 
 
-def decoded(text: Text, start: int, end: int) -> str:
+def decode_range(text: SearchableBytes, start: int, end: int) -> str:
     piece: bytes = text[start:end]
     return piece.decode("utf-8", "replace")
 
 
-def _bytes(text: str) -> int:
+def _byte_length(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))

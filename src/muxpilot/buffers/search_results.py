@@ -1,4 +1,4 @@
-"""The answer of a search over buffers, put together one buffer at a time."""
+"""The answer of a search over buffers, built one buffer at a time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import BinaryIO
 
 from muxpilot.buffers.search import (
     LONGEST_SHOWN,
-    Hit,
-    Page,
-    Query,
-    Span,
-    Text,
-    character,
-    decoded,
-    in_whole_characters,
-    page,
+    SearchableBytes,
+    SearchHit,
+    SearchPage,
+    SearchQuery,
+    SearchSpan,
+    character_boundary,
+    decode_range,
+    search_page,
+    widen_to_characters,
 )
 from muxpilot.records import record
 
@@ -60,47 +60,47 @@ class BufferMatches:
 
 
 @dataclass(slots=True)
-class Search:
-    """One request: what is wanted, and what was found so far."""
+class BufferSearch:
+    """One search over several buffers, with the matches found so far."""
 
-    asked: Query
+    asked: SearchQuery
     threshold: float | None
     context: int
     most: int
     matches: list[BufferMatch] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
-    goes_on_at: dict[str, int] = field(default_factory=dict)
+    resume_at: dict[str, int] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
-    pages: list[Page] = field(default_factory=list)
+    pages: list[SearchPage] = field(default_factory=list)
 
     @property
     def has_room(self) -> bool:
         return len(self.matches) < self.most
 
-    def put_off(self, buffer: str, start: int) -> None:
-        """There is no room left for what this buffer may hold."""
-        self.goes_on_at[buffer] = start
+    def postpone(self, buffer: str, start: int) -> None:
+        """Leave a buffer for the next call: there is no room for more matches."""
+        self.resume_at[buffer] = start
         self.unfinished.append(buffer)
 
-    def look(self, buffer: str, file: BinaryIO, span_in: Callable[[int], Span], stop: Event) -> None:
-        """Search one span of a buffer in place; `span_in` says which, once its size is known."""
+    def search(self, buffer: str, file: BinaryIO, span_in: Callable[[int], SearchSpan], stop: Event) -> None:
+        """Search one span of a buffer. `span_in` returns the span for the size of the buffer."""
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            span = in_whole_characters(text, span_in(len(text)))
+            span = widen_to_characters(text, span_in(len(text)))
             room = self.most - len(self.matches)
-            found = page(text, self.asked, span, room=room, context=self.context, stop=stop)
+            found = search_page(text, self.asked, span, room=room, context=self.context, stop=stop)
             self.matches += [self._match(buffer, text, span, hit) for hit in found.hits]
         self.pages.append(found)
         self.scanned.append(max(found.next - span.start, 0))
-        self.goes_on_at[buffer] = found.next
+        self.resume_at[buffer] = found.next
         if found.next < span.high:
             self.unfinished.append(buffer)
 
-    def _match(self, buffer: str, text: Text, span: Span, hit: Hit) -> BufferMatch:
-        """A match that is very long is shown by its beginning."""
+    def _match(self, buffer: str, text: SearchableBytes, span: SearchSpan, hit: SearchHit) -> BufferMatch:
+        """Return a match with its context. Only the beginning of a very long match is shown."""
         length, beside = hit.end - hit.start, min(self.context, LONGEST_SHOWN)
         end = hit.end + beside if length <= LONGEST_SHOWN else hit.start + LONGEST_SHOWN
-        first = max(character(text, max(hit.start - beside, 0), -1), span.low)
-        last = min(character(text, min(end, len(text)), 1), max(span.high, hit.end))
+        first = max(character_boundary(text, max(hit.start - beside, 0), -1), span.low)
+        last = min(character_boundary(text, min(end, len(text)), 1), max(span.high, hit.end))
         return BufferMatch(
             match_id=f"{buffer}:{hit.start}",
             buffer=buffer,
@@ -108,11 +108,12 @@ class Search:
             match_len=length,
             context_start=first,
             context_end=last,
-            snippet=decoded(text, first, last),
+            snippet=decode_range(text, first, last),
             similarity=None if hit.similarity is None else round(hit.similarity, _DIGITS),
         )
 
     def answer(self, buffers: Sequence[str], mode: str) -> BufferMatches:
+        """Build the answer."""
         alike = [row.similarity for row in self.matches if row.similarity is not None]
         return BufferMatches(
             query=self.asked.words,
@@ -127,7 +128,7 @@ class Search:
             buffers_scanned=len(self.scanned),
             bytes_scanned_total=sum(self.scanned),
             truncated_buffers=self.unfinished,
-            resume_from_offset=self.goes_on_at,
+            resume_from_offset=self.resume_at,
             matches=self.matches,
             max_similarity=max(alike, default=None),
             avg_similarity=round(sum(alike) / len(alike), _DIGITS) if alike else None,

@@ -17,14 +17,15 @@ from muxpilot.toolkit.answers import Answer
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    """Every tool can be called by hand, whatever is offered to agents, unless a scope is asked for."""
+    """Call one tool. Without --scope every tool can be called, whatever agents are offered."""
     chosen = settings if arguments.scope else replace(settings, scope=Scope.ALL)
-    answer = asyncio.run(_call(chosen, arguments.tool, given(arguments.arguments)))
+    answer = asyncio.run(_call(chosen, arguments.tool, parse_json_object(arguments.arguments)))
     print(answer.text, file=sys.stderr if answer.is_error else sys.stdout)
     return 1 if answer.is_error else 0
 
 
-def given(text: str) -> dict[str, object]:
+def parse_json_object(text: str) -> dict[str, object]:
+    """Return the arguments of a call, or raise BadInput with an example."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -41,8 +42,6 @@ async def _call(settings: Settings, tool: str, arguments: dict[str, object]) -> 
     try:
         return await app.dispatch.call(tool, arguments)
     except UnknownTool:
-        raise BadInput(
-            f"There is no tool {tool!r}.", "Use muxpilot tools to see the tools there are."
-        ) from None
+        raise BadInput(f"There is no tool {tool!r}.", "Use muxpilot tools to list the tools.") from None
     finally:
         await app.close()

@@ -1,41 +1,44 @@
-"""What of the configuration is in force, for `muxpilot doctor`: a line for each rule that restricts."""
+"""The policy part of `muxpilot doctor`: one line for each rule that restricts agents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from muxpilot.audit import Audit
+from muxpilot.audit import AuditLog
 from muxpilot.config import Settings
 from muxpilot.errors import MuxpilotError
-from muxpilot.policy.model import Policy, load
+from muxpilot.policy.model import Policy, load_policy
 from muxpilot.records import record
 from muxpilot.tools import TOOLS
 
 
 @record
 class Finding:
-    """One line: good, or bad with what to do."""
+    """One line of the report: whether the check passed, and what to do if it did not."""
 
     is_good: bool
-    words: str
+    text: str
 
 
-def in_force(settings: Settings, config_fault: MuxpilotError | None) -> Iterator[Finding]:
+def check_policy(settings: Settings, config_fault: MuxpilotError | None) -> Iterator[Finding]:
+    """Yield what the config file, the policy and the audit log look like."""
     if config_fault is not None:
-        yield Finding(is_good=False, words=f"config {config_fault}")
+        yield Finding(is_good=False, text=f"config {config_fault}")
         return
     path = settings.origin.path
-    yield Finding(is_good=True, words=f"config {path}" if path else "no config file; --config names one")
+    yield Finding(is_good=True, text=f"config {path}" if path else "no config file; use --config to give one")
     try:
-        policy = load(settings, TOOLS)
+        policy = load_policy(settings, TOOLS)
     except MuxpilotError as error:
-        yield Finding(is_good=False, words=str(error))
+        yield Finding(is_good=False, text=str(error))
     else:
-        yield from (Finding(is_good=True, words=f"policy: {words}") for words in _rules(settings, policy))
-    yield from _audit(settings)
+        yield from (
+            Finding(is_good=True, text=f"policy: {words}") for words in _describe_rules(settings, policy)
+        )
+    yield from _check_audit(settings)
 
 
-def _rules(settings: Settings, policy: Policy) -> Iterator[str]:
+def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
     if not policy.is_on:
         yield "off (security.enabled is false)"
         return
@@ -57,15 +60,15 @@ def _rules(settings: Settings, policy: Policy) -> Iterator[str]:
         yield "everything is allowed"
 
 
-def _audit(settings: Settings) -> Iterator[Finding]:
-    """Opened as a server would, so that what would stop it shows here."""
+def _check_audit(settings: Settings) -> Iterator[Finding]:
+    """Open the audit log as a server would, to find errors that would stop the server."""
     if not settings.audit.path and not settings.audit.full:
-        yield Finding(is_good=True, words="no audit log; --audit names one")
+        yield Finding(is_good=True, text="no audit log; use --audit to keep one")
         return
     try:
-        Audit(settings.audit).close()
+        AuditLog(settings.audit).close()
     except MuxpilotError as error:
-        yield Finding(is_good=False, words=str(error))
+        yield Finding(is_good=False, text=str(error))
         return
     places = [place for place in (settings.audit.path, settings.audit.full) if place]
-    yield Finding(is_good=True, words=f"audit: {', '.join(places)}")
+    yield Finding(is_good=True, text=f"audit: {', '.join(places)}")

@@ -1,4 +1,4 @@
-"""`muxpilot install CLIENT`: enter ourselves into a client's configuration, and touch nothing else in it."""
+"""`muxpilot install CLIENT`: add muxpilot to a client's configuration, and change nothing else in it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.config import Settings
+from muxpilot.config.environment import variable
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.records import record
@@ -21,33 +22,41 @@ NAME = "muxpilot"
 
 
 @record
-class Client:
-    """Where a client keeps its servers: the file, the key in it, and how an entry looks."""
+class ClientConfig:
+    """Where a client configures its MCP servers: the file, the key in it, and the form of an entry."""
 
     path: Callable[[], Path]
     key: str
     entry: Callable[[list[str]], dict[str, Any]]
 
 
-def _stdio(command: list[str]) -> dict[str, Any]:
+def _stdio_entry(command: list[str]) -> dict[str, Any]:
     return {"command": command[0], "args": command[1:]}
 
 
 CLIENTS = {
-    "claude": Client(lambda: Path(".mcp.json"), "mcpServers", lambda c: {"type": "stdio", **_stdio(c)}),
-    "codex": Client(lambda: _codex_home() / "config.toml", "mcp_servers", _stdio),
-    "cursor": Client(lambda: Path(".cursor/mcp.json"), "mcpServers", _stdio),
-    "vscode": Client(lambda: Path(".vscode/mcp.json"), "servers", lambda c: {"type": "stdio", **_stdio(c)}),
-    "opencode": Client(
+    "claude": ClientConfig(
+        lambda: Path(".mcp.json"), "mcpServers", lambda c: {"type": "stdio", **_stdio_entry(c)}
+    ),
+    "codex": ClientConfig(lambda: _codex_home() / "config.toml", "mcp_servers", _stdio_entry),
+    "cursor": ClientConfig(lambda: Path(".cursor/mcp.json"), "mcpServers", _stdio_entry),
+    "vscode": ClientConfig(
+        lambda: Path(".vscode/mcp.json"), "servers", lambda c: {"type": "stdio", **_stdio_entry(c)}
+    ),
+    "opencode": ClientConfig(
         lambda: Path("opencode.json"), "mcp", lambda c: {"type": "local", "command": c, "enabled": True}
     ),
 }
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
+    """Write the client's configuration, or print it with --print."""
     client = CLIENTS[arguments.client]
-    path, entry = client.path().resolve(), client.entry(_command(settings))  # a link stays a link
-    write = _toml if path.suffix == ".toml" else _json
+    path, entry = (
+        client.path().resolve(),
+        client.entry(_server_command(settings, arguments)),
+    )  # resolved, so that a symbolic link stays one
+    write = _add_to_toml if path.suffix == ".toml" else _add_to_json
     text = write(path, client.key, entry)
     if arguments.only_print:
         print(f"# {path}", file=sys.stderr)
@@ -55,19 +64,19 @@ def run(settings: Settings, arguments: Namespace) -> int:
         return 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
+        _replace_file(path, text)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Nothing was changed.") from None
-    print(f"muxpilot is entered in {path}. Start {arguments.client} anew to use it.")
+    print(f"Added muxpilot to {path}. Restart {arguments.client} to use it.")
     return 0
 
 
-def _command(settings: Settings) -> list[str]:
-    """As short as it will be found again: by name where that is on the PATH."""
+def _server_command(settings: Settings, arguments: Namespace) -> list[str]:
+    """Return the command that starts the server: by name if that is on the PATH, with the same settings."""
     start = [NAME] if shutil.which(NAME) else [sys.executable, "-m", NAME]
     scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
     socket = ["--socket", os.path.abspath(settings.socket)] if settings.socket else []
-    if settings.ssh:  # the socket is a path there
+    if settings.ssh:  # the socket is a path on the other host
         socket = [f"--ssh={settings.ssh}", *(("--socket", settings.socket) if settings.socket else ())]
     shell = ["--shell-type", settings.shell_type] if settings.shell_type != "auto" else []
     files = {
@@ -76,67 +85,68 @@ def _command(settings: Settings) -> list[str]:
         "--audit-full": settings.audit.full,
     }
     given = [word for flag, path in files.items() if path for word in (flag, os.path.abspath(path))]
+    given += ["--log-level", settings.log_level] if arguments.log_level else []
     return [*start, *scope, *socket, *shell, *given, *(("--channel",) if settings.channel else ())]
 
 
 def _codex_home() -> Path:
-    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    return Path(variable("CODEX_HOME") or Path.home() / ".codex")
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read: {error}.", "Mend it first; nothing was written.") from None
+        raise BadInput(f"{path} cannot be read: {error}.", "Fix it first; nothing was written.") from None
 
 
-def _json(path: Path, key: str, entry: dict[str, Any]) -> str:
+def _add_to_json(path: Path, key: str, entry: dict[str, Any]) -> str:
     try:
-        content = json.loads(_text(path) or "{}")
+        content = json.loads(_read_text(path) or "{}")
     except ValueError as error:
-        raise BadInput(f"{path} is not JSON: {error}.", "Mend it first; nothing was written.") from None
+        raise BadInput(f"{path} is not JSON: {error}.", "Fix it first; nothing was written.") from None
     if not isinstance(content, dict) or not isinstance(content.setdefault(key, {}), dict):
-        raise BadInput(f"{path} has no object {key!r}.", "Mend it first; nothing was written.")
+        raise BadInput(f"{path} has no object {key!r}.", "Fix it first; nothing was written.")
     content[key][NAME] = entry
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def _toml(path: Path, key: str, entry: dict[str, Any]) -> str:
-    """What is there stays as it is, comments included; ours is added at the end."""
-    text = _text(path)
+def _add_to_toml(path: Path, key: str, entry: dict[str, Any]) -> str:
+    """Return the file with our entry at its end. Everything else stays as it is, comments too."""
+    text = _read_text(path)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not TOML: {error}.", "Mend it first; nothing was written.") from None
+        raise BadInput(f"{path} is not TOML: {error}.", "Fix it first; nothing was written.") from None
     servers = content.get(key, {})
     if not isinstance(servers, dict):
-        raise BadInput(f"{path} has no table {key!r}.", "Mend it first; nothing was written.")
+        raise BadInput(f"{path} has no table {key!r}.", "Fix it first; nothing was written.")
     if servers.get(NAME) == entry:
         return text
     if NAME in servers:
-        raise BadInput(f"{path} has another [{key}.{NAME}] already.", "Remove it first to enter it anew.")
-    lines = [f"[{key}.{NAME}]", *(f"{name} = {_literal(value)}" for name, value in entry.items())]
-    added = text + _gap(text) + "\n".join(lines) + "\n"
+        raise BadInput(f"{path} has another [{key}.{NAME}] already.", "Remove that entry first.")
+    lines = [f"[{key}.{NAME}]", *(f"{name} = {_toml_literal(value)}" for name, value in entry.items())]
+    added = text + _blank_line_after(text) + "\n".join(lines) + "\n"
     try:
         tomllib.loads(added)
     except tomllib.TOMLDecodeError:
         raise BadInput(
-            f"{path} keeps {key!r} in a form that cannot be added to.", f"Make it a table: [{key}.NAME]."
+            f"{path} has {key!r} in a form that muxpilot cannot add to.", f"Make it a table: [{key}.NAME]."
         ) from None
     return added
 
 
-def _gap(text: str) -> str:
-    """One blank line after what is there."""
+def _blank_line_after(text: str) -> str:
+    """Return the line feeds that leave one blank line after a text."""
     return "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
 
 
-def _literal(value: Any) -> str:
+def _toml_literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Whole or not at all, and open to nobody else than before."""
+def _replace_file(path: Path, text: str) -> None:
+    """Replace a file atomically, and keep its permissions."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.touch(0o600)

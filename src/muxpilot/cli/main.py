@@ -1,4 +1,4 @@
-"""`muxpilot` and `tmux-mcp`: arguments only. What a command does is in its own file, loaded when asked."""
+"""`muxpilot` and `tmux-mcp`: parse the arguments. Each command is a module of its own, imported when used."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import os
 import sys
 from collections.abc import Sequence
 
-from muxpilot import __version__
-from muxpilot.config import SHELL_TYPES, Settings, settings
+from muxpilot import __version__, trace
+from muxpilot.config import SHELL_TYPES, Settings, load_settings
+from muxpilot.config.environment import variables
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 
 CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
 
-# Flags that are settings; each is an argument of config.settings.
-_SETTINGS = (
+# Flags that are settings. Each is an argument of config.load_settings.
+_SETTING_FLAGS = (
     "scope",
     "socket",
     "ssh",
@@ -27,18 +28,21 @@ _SETTINGS = (
     "channel",
     "http",
     "http_token_file",
+    "log_level",
 )
 
-_DESCRIPTION = "The tmux server for AI agents. Without a command it serves MCP on stdin and stdout."
+_DESCRIPTION = "Give AI agents tmux. Without a command, muxpilot serves MCP on stdin and stdout."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parsed(_parser(), argv)
+    """Run a command and return its exit code. An error that has a message exits with 2."""
+    arguments = _parse_arguments(_build_parser(), argv)
     try:
-        chosen = _settings(arguments)
+        settings = _settings_from(arguments)
+        trace.configure(settings.log_level)
         command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
-        code: int = command.run(chosen, arguments)
-    except BrokenPipeError:  # whoever read us has seen enough
+        code: int = command.run(settings, arguments)
+    except BrokenPipeError:  # the program that reads our output has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MuxpilotError as error:
@@ -49,21 +53,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
-    """For the doctor, what there is besides a config that is not good: that is what it is asked about."""
-    flags = {name: getattr(arguments, name) for name in _SETTINGS}
+def _settings_from(arguments: argparse.Namespace) -> Settings:
+    """Load the settings. `doctor` reports a bad config file itself, so its error is kept."""
+    flags = {name: getattr(arguments, name) for name in _SETTING_FLAGS}
     arguments.config_fault = None
     try:
-        return settings(os.environ, **flags)
+        return load_settings(variables(), **flags)
     except MuxpilotError as fault:
         if arguments.command != "doctor":
             raise
         arguments.config_fault = fault
-        return settings({**os.environ, "TMUX_MCP_CONFIG": ""}, **{**flags, "config": None})
+        return load_settings({**variables(), "TMUX_MCP_CONFIG": ""}, **{**flags, "config": None})
 
 
-def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """`--flag=--` is an empty list to argparse (before Python 3.13), and would pass for a value."""
+def _parse_arguments(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse, and refuse `--flag=--`: before Python 3.13 argparse makes an empty list of it."""
     arguments = parser.parse_args(argv)
     for name, value in vars(arguments).items():
         if value == [] and name != "server":
@@ -71,38 +75,46 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argp
     return arguments
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="muxpilot", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"muxpilot {__version__}")
-    _common(parser)
-    parser.add_argument("--http", metavar="HOST:PORT", help="serve MCP by Streamable HTTP instead of stdio")
-    parser.add_argument("--http-token-file", metavar="PATH", help="ask for the bearer token in this file")
+    _add_common_flags(parser)
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve MCP over Streamable HTTP instead of stdio")
+    parser.add_argument(
+        "--http-token-file", metavar="PATH", help="require the bearer token that is in this file"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _command(commands, "doctor", "say whether everything is in place, and what to do where it is not")
-    listing = _command(commands, "tools", "list the tools of a scope")
-    listing.add_argument("--json", action="store_true", help="as an MCP client gets them")
-    call = _command(commands, "call", "call one tool and print its answer")
+    _add_command(commands, "doctor", "check this machine and the configuration, and say what to fix")
+    listing = _add_command(commands, "tools", "list the tools of a scope")
+    listing.add_argument("--json", action="store_true", help="print them as an MCP client gets them")
+    call = _add_command(commands, "call", "call one tool and print its answer")
     call.add_argument("tool", metavar="TOOL")
-    call.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments")
-    policy = _command(commands, "policy", "say whether a call is allowed, and which key decides")
+    call.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="the tool's arguments")
+    policy = _add_command(commands, "policy", "say whether a call is allowed, and which key decides")
     policy.add_argument("action", choices=("explain",))
     policy.add_argument("tool", metavar="TOOL")
     policy.add_argument(
-        "arguments", metavar="JSON", nargs="?", help="its arguments; without, the tool itself"
+        "arguments", metavar="JSON", nargs="?", help="the tool's arguments; without them, judge the tool"
     )
-    replay = _command(commands, "replay", "show a recording of a pane in this terminal")
+    replay = _add_command(commands, "replay", "play a recording of a pane in this terminal")
     replay.add_argument("file", metavar="FILE.cast")
-    replay.add_argument("--speed", type=float, default=1.0, metavar="N", help="so many times as fast")
-    replay.add_argument("--idle", type=float, default=2.0, metavar="S", help="no pause is longer (2)")
-    replay.add_argument("--gif", metavar="OUT.gif", help="make a moving picture of it instead")
-    replay.add_argument("--theme", choices=("dark", "light"), default="dark", help="its colours (dark)")
-    view = _command(commands, "view", "serve a page on this machine that shows what agents do, live")
-    view.add_argument("--port", type=int, default=0, metavar="N", help="on this port (any that is free)")
-    sandbox = _command(commands, "sandbox", "serve from inside bubblewrap: one folder, no network")
-    sandbox.add_argument("--workspace", default=".", metavar="DIR", help="the folder, inside /workspace (.)")
-    sandbox.add_argument("--net", action="store_true", help="let it reach the network")
-    sandbox.add_argument("server", metavar="-- ARGS", nargs="*", help="the server's own arguments")
-    install = _command(commands, "install", "enter muxpilot into an MCP client's configuration")
+    replay.add_argument("--speed", type=float, default=1.0, metavar="N", help="play N times as fast")
+    replay.add_argument(
+        "--idle", type=float, default=2.0, metavar="S", help="shorten pauses to S seconds (2)"
+    )
+    replay.add_argument("--gif", metavar="OUT.gif", help="write an animated GIF instead")
+    replay.add_argument(
+        "--theme", choices=("dark", "light"), default="dark", help="colours of the GIF (dark)"
+    )
+    view = _add_command(commands, "view", "serve a local web page that shows what agents do, live")
+    view.add_argument("--port", type=int, default=0, metavar="N", help="listen on this port (any free one)")
+    sandbox = _add_command(commands, "sandbox", "serve from inside bubblewrap: one folder, no network")
+    sandbox.add_argument(
+        "--workspace", default=".", metavar="DIR", help="the folder; it is /workspace inside (.)"
+    )
+    sandbox.add_argument("--net", action="store_true", help="allow network access")
+    sandbox.add_argument("server", metavar="-- ARGS", nargs="*", help="arguments for the server")
+    install = _add_command(commands, "install", "add muxpilot to an MCP client's configuration")
     install.add_argument("client", choices=CLIENTS)
     install.add_argument(
         "--print", action="store_true", dest="only_print", help="only show what would be written"
@@ -110,41 +122,47 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _common(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
-    """Flags that stand before a command or after it; after it, one that is not given changes nothing."""
+def _add_common_flags(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
+    """Add the flags that may stand before or after a command. After it, an absent flag changes nothing."""
     missing = None if is_main else argparse.SUPPRESS
     scopes = ", ".join(scope.value for scope in Scope)
+    parser.add_argument("--scope", default=missing, help=f"which tools to offer: {scopes} (TMUX_MCP_SCOPE)")
     parser.add_argument(
-        "--scope", default=missing, help=f"which tools are offered: {scopes} (TMUX_MCP_SCOPE)"
+        "--socket", default=missing, metavar="PATH", help="socket of the tmux server (TMUX_MCP_SOCKET)"
     )
-    parser.add_argument("--socket", default=missing, metavar="PATH", help="the tmux server (TMUX_MCP_SOCKET)")
     parser.add_argument(
         "--ssh",
         default=missing,
         metavar="'OPTIONS DEST'",
-        help="the tmux server is on another host (TMUX_MCP_SSH)",
+        help="use the tmux server on another host (TMUX_MCP_SSH)",
     )
     parser.add_argument(
         "--shell-type",
         default=missing,
         choices=SHELL_TYPES,
-        help="a hint for panes whose shell is not detected",
+        help="the shell to assume where muxpilot cannot detect it",
     )
     parser.add_argument("--config", default=missing, metavar="PATH", help="a TOML file (TMUX_MCP_CONFIG)")
     parser.add_argument(
         "--audit", default=missing, metavar="PATH", help="log every call as a line of JSON (TMUX_DEBUG_AUDIT)"
     )
     parser.add_argument(
-        "--audit-full", default=missing, metavar="DIR", help="keep every capture (TMUX_DEBUG_AUDIT_FULL)"
+        "--audit-full", default=missing, metavar="DIR", help="save every capture (TMUX_DEBUG_AUDIT_FULL)"
     )
     parser.add_argument(
-        "--channel", default=missing, action="store_true", help="push what watches come to (Claude Code)"
+        "--channel", default=missing, action="store_true", help="push the results of watches (Claude Code)"
+    )
+    parser.add_argument(
+        "--log-level",
+        default=missing,
+        metavar="LEVEL",
+        help=f"log to stderr: {', '.join(trace.LEVELS)}, or debug:shells,watch for some areas (MUXPILOT_LOG)",
     )
 
 
-def _command(
+def _add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, words: str
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=words, description=words)
-    _common(parser, is_main=False)
+    _add_common_flags(parser, is_main=False)
     return parser

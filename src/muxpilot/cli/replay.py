@@ -1,8 +1,7 @@
-"""`muxpilot replay`: show a recording in this terminal, as fast as it was or faster, or make a GIF of it."""
+"""`muxpilot replay`: play a recording in this terminal, at any speed, or make a GIF of it."""
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from argparse import Namespace
@@ -10,18 +9,17 @@ from pathlib import Path
 
 from muxpilot.config import Settings
 from muxpilot.errors import BadInput
-from muxpilot.record.cast import played
-from muxpilot.terminal.safe_output import Harmless
+from muxpilot.record.cast import play_events
+from muxpilot.terminal.escapes import ALTERNATE_SWITCH, LEAVE_ALTERNATE_SCREEN, RESTORE_DEFAULTS
+from muxpilot.terminal.safe_output import SafeOutputFilter
 
-_SLOWEST = 0.001
-_ALTERNATE = re.compile(r"\x1b\[\?(?:1049|1047|47)([hl])")
-# Margins (which send the cursor home), colours, characters, the cursor and how lines go on.
-_AS_BEFORE = "\x1b7\x1b[r\x1b8\x1b[0m\x1b(B\x0f\x1b[?5;6l\x1b[?7;25h\x1b[0 q"
+_LOWEST_SPEED = 0.001
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    if not arguments.speed >= _SLOWEST or not arguments.idle >= 0:
-        raise BadInput(f"--speed must be above 0, at least {_SLOWEST}, and --idle not below 0.")
+    """Play the recording, or write the GIF."""
+    if not arguments.speed >= _LOWEST_SPEED or not arguments.idle >= 0:
+        raise BadInput(f"--speed must be at least {_LOWEST_SPEED}, and --idle 0 or more.")
     if arguments.gif is not None:
         _make_gif(Path(arguments.file), Path(arguments.gif), arguments)
     else:
@@ -30,32 +28,33 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 
 def _show(file: Path, arguments: Namespace) -> None:
-    """A file or a pipe gets what was recorded; a person's terminal what is harmless, and stays as it was."""
-    terminal = _Terminal() if sys.stdout.isatty() else None
+    """Write the recording to stdout. A terminal gets only harmless sequences, and is reset at the end."""
+    terminal = _ReplayTerminal() if sys.stdout.isatty() else None
     at = 0.0
     try:
-        for event in played(file, speed=arguments.speed, idle=arguments.idle):
+        for event in play_events(file, speed=arguments.speed, idle=arguments.idle):
             if event.kind == "o":
                 time.sleep(event.seconds - at)
                 at = event.seconds
-                _write(terminal.shown(event.text) if terminal else event.text)
+                _write(terminal.filter_output(event.text) if terminal else event.text)
     finally:
         if terminal:
             _write(terminal.end)
 
 
-class _Terminal:
-    """What it is shown, and what then leaves it as it was: nothing if nothing was shown."""
+class _ReplayTerminal:
+    """The terminal that a recording is played in. `end` resets it; it is empty if nothing was shown."""
 
     def __init__(self) -> None:
-        self._harmless = Harmless()
+        self._harmless = SafeOutputFilter()
         self.end = ""
 
-    def shown(self, text: str) -> str:
-        shown = self._harmless.pass_on(text.encode("utf-8", "replace"))
-        self.end = self.end or f"{_AS_BEFORE}\r\n"
-        for switch in _ALTERNATE.findall(shown):
-            self.end = _AS_BEFORE + ("\x1b[?1049l" if switch == "h" else "\r\n")
+    def filter_output(self, text: str) -> str:
+        """Return the text without sequences that could harm the terminal, and note how to reset it."""
+        shown = self._harmless.feed(text.encode("utf-8", "replace"))
+        self.end = self.end or f"{RESTORE_DEFAULTS}\r\n"
+        for switch in ALTERNATE_SWITCH.findall(shown):
+            self.end = RESTORE_DEFAULTS + (LEAVE_ALTERNATE_SCREEN if switch == "h" else "\r\n")
         return shown
 
 
@@ -65,15 +64,15 @@ def _write(text: str) -> None:
 
 
 def _make_gif(file: Path, target: Path, arguments: Namespace) -> None:
-    from muxpilot.pictures.gif import gif
+    from muxpilot.pictures.gif import encode_gif
     from muxpilot.pictures.palette import THEMES
-    from muxpilot.record.frames import film  # few replays need them
+    from muxpilot.record.frames import render_frames  # most replays do not need them
 
     if target.suffix.lower() != ".gif":
         raise BadInput(f"The path {str(target)!r} must end in .gif.")
-    frames = film(file, speed=arguments.speed, idle=arguments.idle)
+    frames = render_frames(file, speed=arguments.speed, idle=arguments.idle)
     try:
-        size = target.write_bytes(b"".join(gif(frames, THEMES[arguments.theme])))
+        size = target.write_bytes(b"".join(encode_gif(frames, THEMES[arguments.theme])))
     except OSError as error:
         raise BadInput(f"The file {str(target)!r} cannot be written: {error.strerror}.") from None
     print(f"{target}: {size} bytes")

@@ -1,70 +1,69 @@
-"""No command: serve MCP; to a person at a terminal, say what this is instead of sitting silent."""
+"""No command: serve MCP. At a terminal, print what muxpilot is instead of waiting silently for JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from muxpilot.config import Settings
-from muxpilot.config.model import Http
+from muxpilot.config.model import HttpSettings
 from muxpilot.errors import BadInput
 from muxpilot.tmux import version
 
-_TO_A_PERSON = """\
-muxpilot is an MCP server: an agent's client starts it and talks to it through pipes.
-  muxpilot install claude    enter it into a client's configuration (codex, cursor, vscode, opencode too)
-  muxpilot doctor            see whether everything is in place
-  muxpilot tools             see what an agent can do with it
-  muxpilot call list-panes   do it yourself"""
+_TEXT_FOR_A_PERSON = """\
+muxpilot is an MCP server: an MCP client starts it and talks to it through pipes.
+  muxpilot install claude    add it to a client's configuration (also codex, cursor, vscode, opencode)
+  muxpilot doctor            check this machine and the configuration
+  muxpilot tools             list what an agent can do with it
+  muxpilot call list-panes   call a tool yourself"""
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
+    """Serve MCP over stdio or HTTP until the client leaves or a signal arrives."""
     if settings.http is not None:
-        return _http(settings, settings.http)
+        return _serve_http(settings, settings.http)
     if sys.stdin is None or sys.stdout is None:
         raise BadInput("stdin or stdout is closed.", "MCP needs both: let an MCP client start muxpilot.")
     if sys.stdin.isatty():
-        print(_TO_A_PERSON, file=sys.stderr)
+        print(_TEXT_FOR_A_PERSON, file=sys.stderr)
         return 0
-    _prepare(settings)
-    with _loading():
-        from muxpilot.server.lifecycle import serve  # the SDK takes most of a second: nobody else pays
+    _check_tmux(settings)
+    with _garbage_collection_paused():
+        from muxpilot.server.lifecycle import (
+            serve_stdio,
+        )  # the SDK takes most of a second to import: other commands do without
 
-    asyncio.run(serve(settings))
+    asyncio.run(serve_stdio(settings))
     return 0
 
 
-def _http(settings: Settings, http: Http) -> int:
-    from muxpilot.web.listen import listen, token  # what is wrong with them is said at once
+def _serve_http(settings: Settings, http: HttpSettings) -> int:
+    from muxpilot.web.listen import open_listeners, read_token  # report their errors before the slow import
 
-    secret, sockets = token(http), listen(http)
-    _prepare(settings)
-    with _loading():
-        from muxpilot.server.http import serve
+    secret, sockets = read_token(http), open_listeners(http)
+    _check_tmux(settings)
+    with _garbage_collection_paused():
+        from muxpilot.server.http_server import serve_http
 
-    def tell(address: str) -> None:
+    def announce(address: str) -> None:
         print(f"muxpilot: serving MCP at {address}", file=sys.stderr, flush=True)
 
-    asyncio.run(serve(settings, sockets, token=secret, tell=tell))
+    asyncio.run(serve_http(settings, sockets, token=secret, announce=announce))
     return 0
 
 
-def _prepare(settings: Settings) -> None:
-    if settings.ssh is None:  # else it is the tmux there that counts, when it is first needed
-        version.installed()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+def _check_tmux(settings: Settings) -> None:
+    if settings.ssh is None:  # over ssh, the tmux of the other host counts; it is checked when it is used
+        version.require_installed()
 
 
 @contextmanager
-def _loading() -> Iterator[None]:
-    """What is loaded now stays: it is never searched for garbage, neither meanwhile nor during a call."""
+def _garbage_collection_paused() -> Iterator[None]:
+    """Pause garbage collection for an import, and exempt what is imported from later collections."""
     gc.disable()
     yield
     gc.freeze()

@@ -1,4 +1,4 @@
-"""`muxpilot tools`: what is offered."""
+"""`muxpilot tools`: list the tools that a scope offers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from argparse import Namespace
 from dataclasses import replace
 
 from muxpilot.app import build
-from muxpilot.config import Audit, Settings
+from muxpilot.config import AuditSettings, Settings
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    offered = list(build(replace(settings, channel=False, audit=Audit())).dispatch.offered.values())
+    """Print each tool's name and first line, or the JSON that a client gets."""
+    offered = list(build(replace(settings, channel=False, audit=AuditSettings())).dispatch.offered.values())
     if arguments.json:
         print(json.dumps({"tools": [tool.listing for tool in offered]}, ensure_ascii=False, indent=2))
         return 0
-    width = max((len(tool.exposed) for tool in offered), default=0)
+    width = max((len(tool.exposed_name) for tool in offered), default=0)
     for tool in offered:
-        print(f"{tool.exposed:{width}}  {tool.description.splitlines()[0]}")
+        print(f"{tool.exposed_name:{width}}  {tool.description.splitlines()[0]}")
     return 0

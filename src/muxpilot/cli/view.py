@@ -1,10 +1,8 @@
-"""`muxpilot view`: a page on this machine where a person watches the panes that agents use."""
+"""`muxpilot view`: serve a local web page on which a person watches the panes that agents use."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import sys
 from argparse import Namespace
 
 from muxpilot.config import Settings
@@ -13,18 +11,19 @@ from muxpilot.tmux import version
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
+    """Serve the page until a signal stops it."""
     if not 0 <= arguments.port <= 65535:
-        raise BadInput(f"--port {arguments.port} is no port.", "Use 0 to 65535; 0 is any port that is free.")
+        raise BadInput(f"--port {arguments.port} is not a port.", "Use 0 to 65535; 0 means any free port.")
     if settings.ssh is None:
-        version.installed()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
-    from muxpilot.view.run_page import listen, serve
+        version.require_installed()
+    from muxpilot.view.run_page import open_page_listener, serve_until_signal
 
-    asyncio.run(serve(settings, listen(arguments.port), _tell))
+    asyncio.run(serve_until_signal(settings, open_page_listener(arguments.port), _announce))
     return 0
 
 
-def _tell(address: str) -> None:
-    print(f"{address}\nOpen this address in a browser. Whoever has it can watch. Ctrl-C ends it.", flush=True)
+def _announce(address: str) -> None:
+    print(
+        f"{address}\nOpen this address in a browser. Everyone who has it can watch. Press Ctrl-C to stop.",
+        flush=True,
+    )

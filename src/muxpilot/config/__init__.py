@@ -1,33 +1,33 @@
-"""What a person can set: a TOML file, flags and environment become one frozen set of settings."""
+"""The settings: a TOML file, environment variables and flags become one record."""
 
 from __future__ import annotations
 
-from muxpilot.config.flags import settings
+from muxpilot.config.flags import load_settings
 from muxpilot.config.model import (
     SHELL_TYPES,
-    Audit,
+    AuditSettings,
     CommandFilter,
     Origin,
-    Search,
-    Security,
+    SearchSettings,
+    SecuritySettings,
     ServerEntry,
     Settings,
     ToolFilter,
-    Tracking,
-    Watch,
+    TrackingSettings,
+    WatchSettings,
 )
 
 __all__ = [
     "SHELL_TYPES",
-    "Audit",
+    "AuditSettings",
     "CommandFilter",
     "Origin",
-    "Search",
-    "Security",
+    "SearchSettings",
+    "SecuritySettings",
     "ServerEntry",
     "Settings",
     "ToolFilter",
-    "Tracking",
-    "Watch",
-    "settings",
+    "TrackingSettings",
+    "WatchSettings",
+    "load_settings",
 ]

@@ -1,16 +1,25 @@
-"""A file, then environment, then flags: each wins over what comes before it. Nothing else reads them."""
+"""Load the settings. Flags win over environment variables, and those win over the file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from muxpilot.config.model import Audit, Document, Http, Origin, Security, Settings, ToolFilter
+from muxpilot.config.model import (
+    AuditSettings,
+    Document,
+    HttpSettings,
+    Origin,
+    SecuritySettings,
+    Settings,
+    ToolFilter,
+)
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
+from muxpilot.trace import DEFAULT_LEVEL, parse_level
 
 
-def settings(
+def load_settings(
     environment: Mapping[str, str],
     *,
     scope: str | None = None,
@@ -23,51 +32,63 @@ def settings(
     channel: bool | None = None,
     http: str | None = None,
     http_token_file: str | None = None,
+    log_level: str | None = None,
 ) -> Settings:
-    """A flag wins over its variable, and both over the file; an empty variable counts as none."""
-    _refuse_empty(scope=scope, socket=socket, ssh=ssh, config=config, audit=audit, audit_full=audit_full)
+    """Combine flags, variables and the file. An empty variable counts as unset; an empty flag is refused."""
+    _refuse_empty(
+        scope=scope,
+        socket=socket,
+        ssh=ssh,
+        config=config,
+        audit=audit,
+        audit_full=audit_full,
+        log_level=log_level,
+    )
     path = config or environment.get("TMUX_MCP_CONFIG") or None
-    document, lines = _document(path)
+    document, lines = _load_document(path)
     tools = environment.get("TMUX_MCP_TOOLS", "").strip()
     return Settings(
-        scope=_scope(scope or environment.get("TMUX_MCP_SCOPE") or Scope.AGENTIC.value),
+        scope=_parse_scope(scope or environment.get("TMUX_MCP_SCOPE") or Scope.AGENTIC.value),
         socket=socket or environment.get("TMUX_MCP_SOCKET") or None,
         shell_type=shell_type or document.shell.type,
         ssh=ssh or environment.get("TMUX_MCP_SSH") or document.ssh.remote,
         channel=bool(channel),
-        http=_http(http, http_token_file),
-        security=_with_tools(document.security, tools),
+        http=_parse_http(http, http_token_file),
+        log_level=_check_log_level(environment, log_level),
+        security=_apply_tools_variable(document.security, tools),
         tracking=document.tracking,
         search=document.search,
         watch=document.watch,
-        audit=_audit(document.audit, environment, audit, audit_full),
+        audit=_merge_audit(document.audit, environment, audit, audit_full),
         servers=document.servers,
-        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, _ssh_origin(environment, ssh)),
+        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, _find_ssh_origin(environment, ssh)),
     )
 
 
 def _refuse_empty(**flags: str | None) -> None:
-    """A script's variable may have been unset: the policy or log that it names would be missed too late."""
+    """Refuse an empty flag: a script's unset variable would silently leave out a policy or an audit log."""
     for name, given in flags.items():
         if given == "":
             raise BadInput(f"--{name.replace('_', '-')} is empty.", "Give it a value, or leave it out.")
 
 
-def _document(path: str | None) -> tuple[Document, Mapping[str, int]]:
+def _load_document(path: str | None) -> tuple[Document, Mapping[str, int]]:
     if path is None:
         return Document(), {}
-    from muxpilot.config.parse import load  # few start with a file
+    from muxpilot.config.parse import load_document  # most runs have no file
 
-    return load(path)
+    return load_document(path)
 
 
-def _ssh_origin(environment: Mapping[str, str], flag: str | None) -> str | None:
+def _find_ssh_origin(environment: Mapping[str, str], flag: str | None) -> str | None:
     if flag is not None:
         return "--ssh"
     return "TMUX_MCP_SSH" if environment.get("TMUX_MCP_SSH") else None
 
 
-def _audit(table: Audit, environment: Mapping[str, str], path: str | None, full: str | None) -> Audit:
+def _merge_audit(
+    table: AuditSettings, environment: Mapping[str, str], path: str | None, full: str | None
+) -> AuditSettings:
     return replace(
         table,
         path=path or environment.get("TMUX_DEBUG_AUDIT") or table.path,
@@ -75,8 +96,8 @@ def _audit(table: Audit, environment: Mapping[str, str], path: str | None, full:
     )
 
 
-def _with_tools(security: Security, text: str) -> Security:
-    """`deny:a,@group`, `allow:…`, or a bare list, which denies."""
+def _apply_tools_variable(security: SecuritySettings, text: str) -> SecuritySettings:
+    """Apply TMUX_MCP_TOOLS: `deny:a,@group`, `allow:…`, or a bare list, which denies."""
     if not text:
         return security
     mode, colon, rest = text.partition(":")
@@ -86,8 +107,8 @@ def _with_tools(security: Security, text: str) -> Security:
     return replace(security, tools=ToolFilter(mode.strip() if colon else "deny", items))
 
 
-def _http(text: str | None, token_file: str | None) -> Http | None:
-    """`HOST:PORT`, an IPv6 address in brackets; port 0 is any that is free."""
+def _parse_http(text: str | None, token_file: str | None) -> HttpSettings | None:
+    """Parse `HOST:PORT`, with an IPv6 address in brackets. Port 0 means any free port."""
     if text is None:
         if token_file is not None:
             raise BadInput("--http-token-file is given without --http.", "Add --http HOST:PORT.")
@@ -97,10 +118,23 @@ def _http(text: str | None, token_file: str | None) -> Http | None:
     is_port = colon and port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     if not is_port or not bare or ("[" in bare or "]" in bare) or (":" in bare and bare == host):
         raise BadInput(f"--http {text[:80]!r} is not HOST:PORT.", "Use --http 127.0.0.1:8722, or [::1]:8722.")
-    return Http(bare, int(port), token_file)
+    return HttpSettings(bare, int(port), token_file)
 
 
-def _scope(text: str) -> Scope:
+def _check_log_level(environment: Mapping[str, str], flag: str | None) -> str:
+    """Return the log level of the flag or MUXPILOT_LOG, whichever is given, after checking that it is one."""
+    given = flag or environment.get("MUXPILOT_LOG")
+    if not given:
+        return DEFAULT_LEVEL
+    try:
+        parse_level(given)
+    except BadInput as error:
+        source = "--log-level" if flag else "MUXPILOT_LOG"
+        raise BadInput(f"{source}: {error.what}", error.hint) from None
+    return given
+
+
+def _parse_scope(text: str) -> Scope:
     try:
         return Scope(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every key of the configuration, once: name, type, default and meaning. Parser, checks and docs follow."""
+"""Every key of the configuration: name, type, default and meaning. The parser and the docs use these rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any
 
 from muxpilot.config.scope import Scope
 from muxpilot.records import record
+from muxpilot.shell_table.rows import SETTING_NAMES
+from muxpilot.trace import DEFAULT_LEVEL
 
-SHELL_TYPES = ("auto", "bash", "zsh", "fish")
+SHELL_TYPES = ("auto", *SETTING_NAMES)
 
 MIB = 1 << 20
 
 
 def key(words: str, *, default: Any = None, one_of: tuple[str, ...] = (), least: int | None = None) -> Any:
-    """A key of the file; `words` end up in docs/configuration.md."""
+    """Declare a key of the file; `words` are its description in docs/configuration.md."""
     return field(default=default, metadata={"words": words, "one_of": one_of, "least": least})
 
 
 @record
-class Shell:
+class ShellSettings:
     type: str = key("the shell of panes where detection fails", default="auto", one_of=SHELL_TYPES)
 
 
 @record
-class Ssh:
+class SshSettings:
     remote: str | None = key("the default tmux server is there: ssh options, destination last")
 
 
@@ -48,7 +50,7 @@ class ToolFilter:
 
 
 @record
-class Security:
+class SecuritySettings:
     enabled: bool = key("`false` switches off every check of this section", default=True)
     allow_execute_command: bool = key("running commands: `@execute`", default=True)
     allow_raw_mode: bool = key("`rawMode` and `noEnter` of execute-command", default=True)
@@ -62,9 +64,7 @@ class Security:
         "what panes and buffers hold: `@capture`, `@buffer-read`, `@buffer-write`", default=True
     )
     allow_list: bool = key("what there is: `@list`, `@socket`", default=True)
-    allow_foreign: bool = key(
-        "typing into, changing and ending what no muxpilot made: `false` leaves that to people", default=True
-    )
+    allow_foreign: bool = key("typing into, changing and ending what muxpilot did not create", default=True)
     allowed_sockets: tuple[str, ...] | None = key(
         "tmux servers, by socket path or by `[servers]` name, or `default`"
     )
@@ -74,17 +74,18 @@ class Security:
         "folders for save-buffer, load-buffer, pictures and recordings; unset: a private one for buffers"
     )
     pass_environment: tuple[str, ...] = key(
-        "more variables, or patterns such as `MY_*`, that reach the tmux servers that we start", default=()
+        "more variables, or patterns such as `MY_*`, to pass to the tmux servers that muxpilot starts",
+        default=(),
     )
     person_pause_seconds: int = key(
-        "a person who uses a pane is waited for until they have paused so long; 0: not", default=2, least=0
+        "wait until a person who types in a pane has paused this long; 0: do not wait", default=2, least=0
     )
     command_filter: CommandFilter = CommandFilter()
     tools: ToolFilter = ToolFilter()
 
 
 @record
-class Tracking:
+class TrackingSettings:
     capture_initial_lines: int = key("accepted for older files; unused", default=1000, least=1)
     capture_max_lines: int = key("accepted for older files; unused", default=16000, least=1)
     capture_backoff_factor: int = key("accepted for older files; unused", default=2, least=1)
@@ -97,12 +98,12 @@ class Tracking:
 
 
 @record
-class Search:
+class SearchSettings:
     streaming_threshold_bytes: int = key("accepted for older files; unused", default=262144, least=0)
 
 
 @record
-class Watch:
+class WatchSettings:
     poll_interval_ms: int = key("accepted for older files; watching does not poll", default=300, least=1)
     stable_ms: int = key("default of `stableMs`", default=250, least=0)
     timeout_default_ms: int = key("default of `timeoutMs`", default=30000, least=1)
@@ -111,7 +112,7 @@ class Watch:
 
 
 @record
-class Audit:
+class AuditSettings:
     path: str | None = key("the log, JSON Lines (`--audit`)")
     full: str | None = key("a folder that keeps every capture (`--audit-full`)")
     max_bytes: int = key("the log is put aside at this size", default=10_000_000, least=1)
@@ -128,17 +129,18 @@ class ServerEntry:
 
 @record
 class Origin:
-    """Where the settings come from: for errors that are found after parsing.
+    """Where the settings come from, for errors that are found after parsing.
 
-    `tools` and `ssh` name what was given in place of the file's keys."""
+    `tools` and `ssh` name the variable or flag that replaced the file's key.
+    """
 
     path: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     tools: str | None = None
     ssh: str | None = None
 
-    def of(self, name: str) -> str:
-        """`config.toml:12: security.allow_kill`, as far as it is known."""
+    def locate(self, name: str) -> str:
+        """Return `config.toml:12: security.allow_kill`, or as much of it as is known."""
         if name.startswith("security.tools.") and self.tools:
             return self.tools
         if name == "ssh.remote" and self.ssh:
@@ -148,8 +150,8 @@ class Origin:
 
 
 @record
-class Http:
-    """Where MCP is served instead of stdio; without a token only this machine is."""
+class HttpSettings:
+    """The address to serve MCP on instead of stdio. Without a token, only loopback addresses are allowed."""
 
     host: str
     port: int
@@ -163,25 +165,26 @@ class Settings:
     shell_type: str = "auto"
     ssh: str | None = None
     channel: bool = False
-    http: Http | None = None
-    security: Security = Security()
-    tracking: Tracking = Tracking()
-    search: Search = Search()
-    watch: Watch = Watch()
-    audit: Audit = Audit()
+    http: HttpSettings | None = None
+    log_level: str = DEFAULT_LEVEL
+    security: SecuritySettings = SecuritySettings()
+    tracking: TrackingSettings = TrackingSettings()
+    search: SearchSettings = SearchSettings()
+    watch: WatchSettings = WatchSettings()
+    audit: AuditSettings = AuditSettings()
     servers: Mapping[str, ServerEntry] = field(default_factory=dict)
     origin: Origin = Origin()
 
 
 @record
 class Document:
-    """The sections of the file."""
+    """The sections of the file, as they were parsed."""
 
-    shell: Shell = Shell()
-    ssh: Ssh = Ssh()
-    security: Security = Security()
-    tracking: Tracking = Tracking()
-    search: Search = Search()
-    watch: Watch = Watch()
-    audit: Audit = Audit()
+    shell: ShellSettings = ShellSettings()
+    ssh: SshSettings = SshSettings()
+    security: SecuritySettings = SecuritySettings()
+    tracking: TrackingSettings = TrackingSettings()
+    search: SearchSettings = SearchSettings()
+    watch: WatchSettings = WatchSettings()
+    audit: AuditSettings = AuditSettings()
     servers: Mapping[str, ServerEntry] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A TOML file becomes a Document; whatever is wrong is told with its line, its key and what is allowed."""
+"""Parse the TOML file. An error names the line, the key, and what is allowed there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from muxpilot.errors import BadInput
 
 _HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
-# Python's name of a type and how an error speaks of it.
-_WORDS: dict[Any, str] = {
+# How an error names a Python type.
+_TYPE_NAMES: dict[Any, str] = {
     bool: "true or false",
     int: "a whole number",
     str: "a string",
@@ -28,36 +28,36 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def load(path: str) -> tuple[Document, Mapping[str, int]]:
-    """The file's content, and the line on which each of its keys stands."""
+def load_document(path: str) -> tuple[Document, Mapping[str, int]]:
+    """Return the file's content, and the line number of each of its keys."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"The config {path} cannot be read: {error.strerror}.", "Name a TOML file.") from None
     except UnicodeDecodeError:
         raise BadInput(f"The config {path} is not UTF-8.", "Save it as UTF-8.") from None
-    import tomllib  # few start with a file
+    import tomllib  # most runs have no file
 
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}.", "It must be TOML.") from None
-    lines = dict(_lines(text))
-    return _Reader(path, lines).read(Document, table, ""), lines
+    lines = dict(_find_key_lines(text))
+    return _DocumentReader(path, lines).read(Document, table, ""), lines
 
 
-def _lines(text: str) -> Iterator[tuple[str, int]]:
-    """Every key and table by its dotted name; a table's own line stands for what is not found in it."""
+def _find_key_lines(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the dotted name and line of every key and table."""
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
-            table = _dotted(header[1])
+            table = _normalize_key(header[1])
             yield table, number
         elif found := _KEY.match(line):
-            yield f"{table}.{_dotted(found[1])}".lstrip("."), number
+            yield f"{table}.{_normalize_key(found[1])}".lstrip("."), number
 
 
-def _dotted(name: str) -> str:
+def _normalize_key(name: str) -> str:
     return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
@@ -66,35 +66,39 @@ def types_of(section: type) -> Mapping[str, Any]:
     return get_type_hints(section)
 
 
-class _Reader:
+class _DocumentReader:
+    """Reads a parsed TOML table into the records of `config.model`, and raises errors that name the line."""
+
     def __init__(self, path: str, lines: Mapping[str, int]) -> None:
         self._path = path
         self._lines = lines
 
     def read(self, section: Any, table: Mapping[str, Any], where: str) -> Any:
+        """Return a section's record, with the values of a table of the file."""
         known = {row.name: row for row in fields(section)}
         values = {}
         for name, value in table.items():
             dotted = f"{where}.{name}".lstrip(".")
             if name not in known:
-                self._unknown(dotted, name, known, where)
-            values[name] = self._value(section, known[name], value, dotted)
+                self._fail_unknown_key(dotted, name, known, where)
+            values[name] = self._read_value(section, known[name], value, dotted)
         return section(**values)
 
-    def _value(self, section: Any, row: Field[Any], value: Any, dotted: str) -> Any:
+    def _read_value(self, section: Any, row: Field[Any], value: Any, dotted: str) -> Any:
         kind = types_of(section)[row.name]
         if is_dataclass(kind):
-            return self.read(kind, self._table(value, dotted), dotted)
+            return self.read(kind, self._check_table(value, dotted), dotted)
         if row.name == "servers":
             return {
-                name: self._server(name, entry, dotted) for name, entry in self._table(value, dotted).items()
+                name: self._read_server(name, entry, dotted)
+                for name, entry in self._check_table(value, dotted).items()
             }
-        if not _fits(kind, value):
-            self._fail(dotted, f"must be {_WORDS[kind]}.")
+        if not _is_of_type(kind, value):
+            self._fail(dotted, f"must be {_TYPE_NAMES[kind]}.")
         if kind == str | None and not value:
             self._fail(dotted, "is empty.", "Give it a value, or leave the key out.")
-        if isinstance(value, list) and "" in value:  # as a folder it would be the one that we run in
-            self._fail(dotted, "holds an empty text.", "Leave that out.")
+        if isinstance(value, list) and "" in value:  # as a folder, "" would mean the current one
+            self._fail(dotted, "holds an empty string.", "Remove it.")
         one_of, least = row.metadata["one_of"], row.metadata["least"]
         if one_of and value not in one_of:
             self._fail(dotted, f"is {value!r}.", f"Use one of: {', '.join(one_of)}.")
@@ -102,19 +106,19 @@ class _Reader:
             self._fail(dotted, f"must be {least} or more.")
         return tuple(value) if isinstance(value, list) else value
 
-    def _server(self, name: str, entry: Any, where: str) -> ServerEntry:
+    def _read_server(self, name: str, entry: Any, where: str) -> ServerEntry:
         dotted = f"{where}.{name}"
-        if not _NAME.fullmatch(name) or name == "default":
-            self._fail(dotted, "is no name for a server.", "Use letters, digits, _, . and -.")
-        server: ServerEntry = self.read(ServerEntry, self._table(entry, dotted), dotted)
+        if not _SERVER_NAME.fullmatch(name) or name == "default":
+            self._fail(dotted, "is not a valid name for a server.", "Use letters, digits, _, . and -.")
+        server: ServerEntry = self.read(ServerEntry, self._check_table(entry, dotted), dotted)
         return server
 
-    def _table(self, value: Any, dotted: str) -> Mapping[str, Any]:
+    def _check_table(self, value: Any, dotted: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             self._fail(dotted, f"must be a table: [{dotted}].")
         return value
 
-    def _unknown(self, dotted: str, name: str, known: Mapping[str, Any], where: str) -> NoReturn:
+    def _fail_unknown_key(self, dotted: str, name: str, known: Mapping[str, Any], where: str) -> NoReturn:
         near = difflib.get_close_matches(name, known, 1)
         guess = f"Did you mean {near[0]}? " if near else ""
         place = f"[{where}] has" if where else "The sections are"
@@ -123,15 +127,16 @@ class _Reader:
         )
 
     def _fail(self, dotted: str, what: str, hint: str | None = None) -> NoReturn:
-        raise BadInput(f"{self._path}:{self._line(dotted)}: {dotted} {what}", hint)
+        raise BadInput(f"{self._path}:{self._find_line(dotted)}: {dotted} {what}", hint)
 
-    def _line(self, dotted: str) -> int:
+    def _find_line(self, dotted: str) -> int:
+        """Return the line of a key, or of the nearest table around it."""
         while dotted not in self._lines and "." in dotted:
             dotted = dotted.rpartition(".")[0]
         return self._lines.get(dotted, 1)
 
 
-def _fits(kind: Any, value: Any) -> bool:
+def _is_of_type(kind: Any, value: Any) -> bool:
     if kind in (tuple[str, ...], tuple[str, ...] | None):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind is int:

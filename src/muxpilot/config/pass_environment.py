@@ -1,8 +1,8 @@
-"""Which of our variables reach the tmux servers that we start, and so every pane: no keys, no tokens."""
+"""The variables that we pass to the tmux servers that we start, and so to every pane: no keys, no tokens."""
 
 from __future__ import annotations
 
-# Names and patterns. Whoever needs more says so with security.pass_environment.
+# Names and patterns. `security.pass_environment` adds more.
 PASSED: tuple[str, ...] = (
     *("PATH", "HOME", "SHELL", "USER", "LOGNAME", "HOSTNAME", "PWD", "MAIL", "TMPDIR", "TMUX_TMPDIR", "TZ"),
     *("TERM", "COLORTERM", "TERMINFO", "TERMINFO_DIRS", "TERM_PROGRAM*", "NO_COLOR", "LS_COLORS", "PS[1-4]"),

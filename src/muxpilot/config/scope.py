@@ -1,4 +1,4 @@
-"""Which set of tools a client is offered."""
+"""The sets of tools that a client can be offered."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""A dialect is a table of spoken tools: each row has its own name and schema, and stands for a native tool.
+"""A dialect: a table of tools with their own names and schemas, each of which stands for a native tool.
 
-Policy and audit see the native tool's name, group and argument names, so one vocabulary rules all scopes.
+Policy and audit see the native tool's name, groups and argument names, so that one configuration serves all
+scopes.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -15,16 +16,17 @@ from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import Tmux
 from muxpilot.toolkit.arguments import Argument, arguments_of
-from muxpilot.toolkit.spec import DEADLINE_S, Tool
+from muxpilot.toolkit.spec import Tool, ToolFacts
 from muxpilot.tools import TOOLS
+from muxpilot.tools.context import Context
 
-Aim = Callable[[Tmux, dict[str, Any]], Awaitable[dict[str, Any]]]
+ResolveTargets = Callable[[Tmux, dict[str, Any]], Awaitable[dict[str, Any]]]
 
-_NATIVE = {tool.name: tool for tool in TOOLS}
+NATIVE = {tool.name: tool for tool in TOOLS}
 
 
 class Dialect(Protocol):
-    """A scope's tools, what a model is told of them, and what is to be done at the beginning and the end."""
+    """The tools of a scope, the instructions for a model, and what happens at the start and the end."""
 
     @property
     def tools(self) -> Sequence[Tool]: ...
@@ -32,83 +34,95 @@ class Dialect(Protocol):
     @property
     def instructions(self) -> str: ...
 
-    async def begin(self) -> None: ...
+    async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Spoken(Tool):
-    """`wires` are the names of arguments on the wire where they differ from those that policy knows."""
+@dataclass(frozen=True, kw_only=True)
+class DialectTool(Tool):
+    """A tool of a dialect. `name` is its native tool, `dialect_name` its name in the protocol."""
 
-    # As in the servers that the dialects come from: a client need not wait to use an id that it can foresee.
+    # The servers that the dialects come from answer in order: a client may use an id before it gets it.
     in_order: ClassVar[bool] = True
 
-    spoken: str = ""
+    dialect_name: str = ""
     log_name: str = ""
-    wires: Mapping[str, str] = field(default_factory=dict)
-    # Parameters of the function that `aim` fills in and no client sees.
+    # Names of arguments in the protocol, where they differ from those that policy knows.
+    wire_names: Mapping[str, str] = field(default_factory=dict)
+    # Arguments of a row that has no function of its own.
+    own_arguments: tuple[Argument, ...] | None = None
+    # Parameters of the function that `resolve` adds and that no client sees.
     hidden: frozenset[str] = frozenset()
-    aim: Aim | None = None
-    tells: Callable[[MuxpilotError], str] = str
+    resolve: ResolveTargets | None = None
+    format_error: Callable[[MuxpilotError], str] = str
     shows_limits: bool = True
-    # Where one argument decides what is done: its name on the wire, its default, and a tool for each value.
-    switch: tuple[str, str, Mapping[str, Tool]] | None = None
+    # Where one argument selects the native tool: its name, its default, and a tool for each value.
+    variants: tuple[str, str, Mapping[str, Tool]] | None = None
 
     @property
-    def exposed(self) -> str:
-        return self.spoken
+    def exposed_name(self) -> str:
+        return self.dialect_name
 
     @property
-    def logged(self) -> str:
+    def logged_name(self) -> str:
         return self.log_name or self.name
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        rows = (row for row in arguments_of(self.run) if row.name not in self.hidden)
-        return tuple(replace(row, wire=self.wires.get(row.name, row.name)) for row in rows)
+        own = arguments_of(self.run) if self.own_arguments is None else self.own_arguments
+        rows = (row for row in own if row.name not in self.hidden)
+        return tuple(replace(row, wire_name=self.wire_names.get(row.name, row.name)) for row in rows)
 
     @property
     def listing(self) -> dict[str, Any]:
-        """With every default: few ask for a dialect, so a word more costs nobody."""
+        """Return the tool as tools/list shows it, with every default: a dialect has few tools."""
         row = super().listing
         properties = self.input_schema["properties"]
         if not self.shows_limits:
-            properties = {name: _plain(schema) for name, schema in properties.items()}
+            properties = {name: _without_limits(schema) for name, schema in properties.items()}
         row["inputSchema"] = {**row["inputSchema"], "properties": properties}
         return row
 
-    def chosen(self, raw: Mapping[str, Any]) -> Tool:
-        if self.switch is None:
+    def select_variant(self, raw: Mapping[str, Any]) -> Tool:
+        """Return the tool for the value of the argument that selects one."""
+        if self.variants is None:
             return self
-        argument, default, tools = self.switch
+        argument, default, tools = self.variants
         return tools.get(str(raw.get(argument) or default), self)
 
-    def is_open(self, closes: Callable[[str], bool]) -> bool:
-        tools = self.switch[2].values() if self.switch is not None else (self,)
-        return any(not closes(tool.name) for tool in tools)
+    def is_open(self, is_closed: Callable[[str], bool]) -> bool:
+        tools = self.variants[2].values() if self.variants is not None else (self,)
+        return any(not is_closed(tool.name) for tool in tools)
 
     async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-        return arguments if self.aim is None else await self.aim(tmux, arguments)
+        return arguments if self.resolve is None else await self.resolve(tmux, arguments)
 
-    def told(self, error: MuxpilotError) -> str:
-        return self.tells(error)
+    def error_text(self, error: MuxpilotError) -> str:
+        return self.format_error(error)
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _without_limits(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key in ("type", "description")}
 
 
-def speak(scope: Scope, native: str, function: Callable[..., Awaitable[Any]], **row: Any) -> Spoken:
-    """A row of a dialect: what the native tool declares holds for it too, the rest is its own."""
-    tool = _NATIVE[native]
-    return Spoken(
+def dialect_tool(
+    scope: Scope, native: str, function: Callable[..., Awaitable[Any]], **row: Any
+) -> DialectTool:
+    """Make a tool of a dialect from a function, with the effect, group and facts of its native tool."""
+    tool = NATIVE[native]
+    facts = {fact.name: getattr(tool, fact.name) for fact in fields(ToolFacts)}
+    return DialectTool(
         name=native,
         description=" ".join(inspect.cleandoc(function.__doc__ or "").split()),
         effect=tool.effect,
         scopes=frozenset({scope}),
         group=tool.group,
         run=function,
-        deadline_s=DEADLINE_S,
-        **row,
+        **{**facts, **row},
     )
+
+
+async def call_native(ctx: Context, native: str, arguments: Mapping[str, Any]) -> Any:
+    """Run a native tool whose call has already been resolved and checked."""
+    return await NATIVE[native].run(ctx, **arguments)

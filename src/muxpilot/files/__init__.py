@@ -1,1 +1,1 @@
-"""Paths that tools may read and write."""
+"""Files that tools read and write, and the folders that they may use."""

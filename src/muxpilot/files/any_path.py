@@ -1,4 +1,4 @@
-"""Saving where no policy names folders: wherever the person who runs muxpilot may write."""
+"""Files in any folder, for when no policy restricts them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from muxpilot.errors import BadInput
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Anywhere:
-    """As `Folders`, but for any folder that is there; a link in place of the file is not followed."""
+class AnyFolder:
+    """Every folder that the user of this process can write to. A link instead of a file is not followed."""
 
-    def place(self, path: str) -> Path:
+    def resolve(self, path: str) -> Path:
+        """Return the absolute path of a file that exists or can be created."""
         target = Path(os.path.abspath(os.path.expanduser(path)))
         try:
             is_plain = stat.S_ISREG(target.lstat().st_mode)
@@ -28,13 +29,13 @@ class Anywhere:
             is_plain = False
         if not is_plain:
             raise BadInput(
-                f"The path {path[:200]!r} cannot be written: it is no plain file, or has no folder.",
-                "Name a new file in a folder that is there.",
+                f"The path {path[:200]!r} cannot be written: no regular file, or no such folder.",
+                "Give a new file in an existing folder.",
             )
         return target
 
     def write(self, path: str, content: BinaryIO) -> None:
-        """As a whole or not at all; what is there is replaced, never written into."""
+        """Write a whole file or nothing. An existing file is replaced, never written into."""
         target = Path(path)
         new = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
         try:
@@ -47,9 +48,10 @@ class Anywhere:
             raise BadInput(f"The path {path!r} cannot be written: {error.strerror}.") from None
 
     def create(self, path: str) -> int:
+        """Create a new file and return its descriptor, open for writing."""
         try:
             return os.open(path, _NEW, 0o600)
         except FileExistsError:
-            raise BadInput(f"The file {path!r} is already there.", "Use another name.") from None
+            raise BadInput(f"The file {path!r} already exists.", "Use another name.") from None
         except OSError as error:
             raise BadInput(f"The file {path!r} cannot be written: {error.strerror}.") from None

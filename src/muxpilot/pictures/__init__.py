@@ -1,1 +1,1 @@
-"""Pictures of what a pane shows: tmux's own cells become PNG, SVG or HTML, without a browser or a network."""
+"""Pictures of screens: cells become PNG, GIF, SVG or HTML, without a browser or a network."""

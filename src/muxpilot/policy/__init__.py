@@ -1,1 +1,1 @@
-"""Who may do what: one decision, with its reason, before every effect."""
+"""The policy: decide, with a reason, whether a call is allowed before it does anything."""

@@ -1,81 +1,64 @@
-"""Keys that take back what was typed, and whether they do so in a pane: its terminal may be set otherwise."""
+"""Keys that delete typed text, and which of them work in a pane: its terminal settings decide."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import signal
-import termios
-from pathlib import Path
 
+from muxpilot.processes.quick_checks import foreground_ignores_interrupts
+from muxpilot.processes.terminal_mode import (
+    TerminalMode,
+    is_terminal_path,
+    read_remote_terminal_mode,
+    read_terminal_mode,
+)
 from muxpilot.tmux import Pane, PaneId, Tmux
 
-FORGET = frozenset({"C-c", "\x03"})
-CLEAR = frozenset({"C-u", "\x15"})
+INTERRUPT = frozenset({"C-c", "\x03"})
+CLEAR_LINE = frozenset({"C-u", "\x15"})
 BACKSPACE = frozenset({"BSpace", "\x7f"})
 CONTROL_H = frozenset({"C-h", "\x08"})
 ERASE = BACKSPACE | CONTROL_H
-TAKING_BACK = FORGET | CLEAR | ERASE
-
-_FAR_INTERRUPT = re.compile(r"\bintr = \^C;")
+UNDO_KEYS = INTERRUPT | CLEAR_LINE | ERASE
 
 
-async def working(tmux: Tmux, pane: PaneId) -> frozenset[str]:
-    """Of these keys, those that do what they are known for.
+async def find_working_keys(tmux: Tmux, pane: PaneId) -> frozenset[str]:
+    """Return the keys of UNDO_KEYS that do in this pane what they usually do.
 
-    A full-screen program is believed: its keys are its own, and what stands there is no shell's line.
+    For a full-screen program that is all of them: it reads keys itself, and no shell's line is on its screen.
     """
     row = await tmux.panes.get(pane)
     if row.is_alternate:
-        return TAKING_BACK
-    if row.far is not None:
-        return await _working_there(row)
-    return await asyncio.to_thread(_working_here, row.tty, row.pid)
+        return UNDO_KEYS
+    if row.remote_shell is not None:
+        return await _find_remote_keys(row)
+    return await asyncio.to_thread(_find_local_keys, row.tty, row.pid)
 
 
-def _working_here(tty: str, pid: int) -> frozenset[str]:
-    """None where the terminal cannot be seen."""
-    try:
-        terminal = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError:
+def _find_local_keys(tty: str, pid: int) -> frozenset[str]:
+    """Return the keys that work at a local terminal. Return none if its settings cannot be read."""
+    mode = read_terminal_mode(tty)
+    if mode is None:
         return frozenset()
-    try:
-        _, _, _, modes, _, _, codes = termios.tcgetattr(terminal)
-    except (OSError, termios.error):
-        return frozenset()
-    finally:
-        os.close(terminal)
-    found = set(_erasing(is_line=bool(modes & termios.ICANON), code=codes[termios.VERASE]))
-    if modes & termios.ISIG and codes[termios.VINTR] == b"\x03" and not _ignores_interrupts(pid):
-        found |= FORGET
-    if codes[termios.VKILL] == b"\x15":
-        found |= CLEAR
+    found = set(_erase_keys_for(mode))
+    if mode.has_signals and mode.interrupt_key == b"\x03" and not foreground_ignores_interrupts(pid):
+        found |= INTERRUPT
+    if mode.kill_key == b"\x15":
+        found |= CLEAR_LINE
     return frozenset(found)
 
 
-def _erasing(*, is_line: bool, code: bytes | int) -> frozenset[str]:
-    """A line editor takes both keys; a terminal that gathers lines itself takes its own only."""
-    if not is_line:
+def _erase_keys_for(mode: TerminalMode) -> frozenset[str]:
+    """Return the keys that erase: a line editor accepts both, a terminal in canonical mode only its own."""
+    if not mode.is_canonical:
         return ERASE
-    return {b"\x7f": BACKSPACE, b"\x08": CONTROL_H}.get(bytes(code) if code else b"", frozenset())
+    return {b"\x7f": BACKSPACE, b"\x08": CONTROL_H}.get(mode.erase_key, frozenset())
 
 
-def _ignores_interrupts(pid: int) -> bool:
-    """Whether the program in front of the pane's first one does (`trap '' INT`); only Linux tells."""
-    try:
-        after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        status = Path(f"/proc/{int(after_name[5])}/status").read_text()
-    except (OSError, ValueError, IndexError):
-        return False
-    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> (signal.SIGINT - 1) & 1)
-
-
-async def _working_there(row: Pane) -> frozenset[str]:
-    if row.far is None or not re.fullmatch(r"/dev/[\w/]+", row.tty, re.ASCII):
+async def _find_remote_keys(row: Pane) -> frozenset[str]:
+    if row.remote_shell is None or not is_terminal_path(row.tty):
         return frozenset()
-    text = " ".join(await row.far(f"stty -a <{row.tty} 2>/dev/null"))
-    words = set(text.replace(";", " ").split())
-    found = FORGET if "isig" in words and _FAR_INTERRUPT.search(text) else frozenset()
-    return found | (frozenset() if "icanon" in words else ERASE | CLEAR)
+    mode = await read_remote_terminal_mode(row.remote_shell, row.tty)
+    if mode is None:
+        return ERASE | CLEAR_LINE
+    found = INTERRUPT if mode.has_signals and mode.interrupt_key == b"\x03" else frozenset()
+    return found | (frozenset() if mode.is_canonical else ERASE | CLEAR_LINE)

@@ -1,4 +1,4 @@
-"""Groups of tools: what `[security.tools]` can name, and which `allow_…` key rules them."""
+"""Groups of tools, which `[security.tools]` can name, and the `allow_…` key of each group."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 
 from muxpilot.toolkit.spec import Effect, Tool
 
-# What a tool declares as its group, and the key that switches it.
-GATES: Mapping[str, str | None] = {
+# Each group that a tool can declare, and the key that must be true for its tools.
+ALLOW_KEYS: Mapping[str, str | None] = {
     "socket": "allow_list",
     "list": "allow_list",
     "capture": "allow_capture",
@@ -27,57 +27,36 @@ GATES: Mapping[str, str | None] = {
     "display": None,
 }
 
-# Tools whose groups are not, or not only, the one that they declare.
-_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "list-buffers": ("list", "buffer-read"),
-    "start-and-watch": ("execute", "watch"),
-}
-
-# Of list-buffers only what there is shows, so allow_list alone rules it.
-_RULED_BY: Mapping[str, tuple[str, ...]] = {"list-buffers": ("list",)}
-
-_JOINED = {
+# Names that stand for several groups.
+_COMBINED = {
     "capture": ("capture", "watch"),
     "execute": ("execute", "track"),
     "raw-input": ("interactive", "special-keys"),
 }
-_READABLE = ("socket", "list", "capture", "watch", "buffer-read", "execute", "track")
-
-# A resource that no tool of its own stands behind is judged as these.
-STANDS_FOR: Mapping[str, tuple[str, ...]] = {
-    "server-info": (),
-    "pane-info": ("capture-pane", "list-panes"),
-    "window-info": ("list-windows",),
-    "session-tree": ("list-sessions", "list-windows", "list-panes"),
-    "command-result": ("get-command-result",),
-}
+_READ_GROUPS = ("socket", "list", "capture", "watch", "buffer-read", "execute", "track")
 
 
-def own_groups(tool: Tool) -> frozenset[str]:
-    return frozenset(_GROUPS.get(tool.name, (tool.group,)))
-
-
-def gates(tool: Tool) -> tuple[str, ...]:
-    """The allow_… keys that must all be true."""
-    names = _RULED_BY.get(tool.name) or sorted(own_groups(tool))
-    keys = (GATES[name] for name in names)
+def allow_keys(tool: Tool) -> tuple[str, ...]:
+    """Return the allow_… keys that must all be true for a tool."""
+    groups = tool.allowed_by if tool.allowed_by is not None else sorted(tool.groups)
+    keys = (ALLOW_KEYS[name] for name in groups)
     return tuple(dict.fromkeys(key for key in keys if key is not None))
 
 
 @cache
 def group_names() -> tuple[str, ...]:
-    return tuple(f"@{name}" for name in ("all", "read", *sorted({*GATES, *_JOINED})))
+    return tuple(f"@{name}" for name in ("all", "read", *sorted({*ALLOW_KEYS, *_COMBINED})))
 
 
-def members(group: str, tools: Iterable[Tool]) -> frozenset[str]:
-    """The tools of `@group`; @read and @list hold what only reads."""
+def group_members(group: str, tools: Iterable[Tool]) -> frozenset[str]:
+    """Return the names of the tools in `@group`. @read and @list contain only tools that read."""
     name = group.removeprefix("@")
     if name == "all":
         return frozenset(tool.name for tool in tools)
-    wanted = frozenset(_READABLE if name == "read" else _JOINED.get(name, (name,)))
+    wanted = frozenset(_READ_GROUPS if name == "read" else _COMBINED.get(name, (name,)))
     only_reading = name in ("read", "list")
     return frozenset(
         tool.name
         for tool in tools
-        if own_groups(tool) & wanted and (tool.effect is Effect.READ or not only_reading)
+        if wanted & {*tool.groups} and (tool.effect is Effect.READ or not only_reading)
     )

@@ -1,7 +1,7 @@
-"""What stands on the line of a pane, as far as our own keys tell: raw input is judged when Enter is pressed.
+"""The input line of each pane, as far as our own keys tell. Raw input is judged when Enter is pressed.
 
-What people type, what a program prints there and what completion or history put there is not seen. A line
-that holds such a key is not known, and is refused when it would be entered.
+We do not see text from people, programs, completion or history. After a key that inserts such text the line
+is unknown, and is refused when it would be entered.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
 
-from muxpilot.policy.decide import Text
-from muxpilot.policy.erase_keys import CLEAR, ERASE, FORGET, TAKING_BACK
+from muxpilot.policy.decide import ShellText
+from muxpilot.policy.erase_keys import CLEAR_LINE, ERASE, INTERRUPT, UNDO_KEYS
 from muxpilot.records import record
-from muxpilot.toolkit.argument_flags import Key
+from muxpilot.toolkit.argument_flags import PressedKey
 
 _MOST_PANES = 1000
 _LONGEST = 4_000
@@ -22,14 +22,14 @@ _MOST_STROKES = 20_000
 _MOST_LINES = 200
 
 _ENTER = frozenset({"Enter", "KPEnter", "C-m", "C-j", "C-o", "\r", "\n"})
-_END = frozenset({"C-d", "\x04"})
-_NOTHING = frozenset({"C-l", "C-g", "C-q", "C-s", "\x0c"})
-# They move, complete, recall or edit; what then stands there is not known, but it is not entered by them.
+_END_OF_FILE = frozenset({"C-d", "\x04"})
+_NO_EFFECT = frozenset({"C-l", "C-g", "C-q", "C-s", "\x0c"})
+# Keys that move, complete, recall or edit. The line is unknown after them, but they do not enter it.
 _NEVER_ENTER = frozenset(
     {
         *("Up Down Left Right Home End PPage NPage Tab BTab IC DC PageUp PageDown Insert Delete".split()),
         *(f"C-{letter}" for letter in "abdefghiklnpqrstuwyz"),
-        *(TAKING_BACK | _END | _NOTHING),
+        *(UNDO_KEYS | _END_OF_FILE | _NO_EFFECT),
         *(chr(ord(letter) & 0x1F) for letter in "abdefghiklnpqrstuwyz"),
     }
 )
@@ -37,83 +37,90 @@ _TEXT = {"Space": " ", **{f"KP{char}": char for char in "0123456789/*-+."}}
 
 
 @record
-class Line:
-    """`earlier` are lines that were entered but did not end a statement yet."""
+class InputLine:
+    """The text before the cursor. `unfinished` holds entered lines that did not yet complete a statement."""
 
     text: str = ""
-    earlier: str = ""
+    unfinished: str = ""
     is_known: bool = True
 
 
-class Typed:
-    """The lines of all panes, by server and pane; the ones used last are kept."""
+class InputLines:
+    """The input lines of panes, by server and pane. The least recently used ones are forgotten."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[tuple[str, str], Line] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, str], InputLine] = OrderedDict()
 
-    def line(self, socket: str, pane: str) -> Line:
-        return self._lines.get((socket, pane), Line())
+    def get(self, socket: str, pane: str) -> InputLine:
+        return self._lines.get((socket, pane), InputLine())
 
-    def keep(self, socket: str, pane: str, line: Line) -> None:
+    def set(self, socket: str, pane: str, line: InputLine) -> None:
+        """Remember a pane's line."""
         self._lines.pop((socket, pane), None)
-        if line != Line():
+        if line != InputLine():
             self._lines[socket, pane] = line
         while len(self._lines) > _MOST_PANES:
             self._lines.popitem(last=False)
 
 
-def takes_back(strokes: Iterable[str]) -> bool:
-    return any(stroke in TAKING_BACK for stroke in islice(_single(strokes), _MOST_STROKES))
+def has_undo_key(strokes: Iterable[str]) -> bool:
+    return any(stroke in UNDO_KEYS for stroke in islice(_split_strokes(strokes), _MOST_STROKES))
 
 
-def entered(
-    line: Line, strokes: Iterable[str], working: frozenset[str] = TAKING_BACK
-) -> tuple[list[Text], Line]:
-    """What the strokes would enter, line by line, and what then stands there.
+def apply_strokes(
+    line: InputLine, strokes: Iterable[str], working: frozenset[str] = UNDO_KEYS
+) -> tuple[list[ShellText], InputLine]:
+    """Return each text that the strokes would enter, and the line after them.
 
-    Keys that take back but are not `working` leave a line that is not known."""
-    texts: list[Text] = []
-    for number, stroke in enumerate(_single(strokes)):
+    An undo key that is not in `working` leaves the line unknown.
+    """
+    texts: list[ShellText] = []
+    for number, stroke in enumerate(_split_strokes(strokes)):
         if number >= _MOST_STROKES or len(texts) > _MOST_LINES:
-            return [*texts, Text("", problem=_TOO_MUCH)], Line(is_known=False)
+            return [*texts, ShellText("", problem=_TOO_MUCH)], InputLine(is_known=False)
         if stroke in _ENTER:
-            text, line = _enter(line)
+            text, line = _press_enter(line)
             texts += text
         else:
-            texts += _perhaps_entered(line, stroke)
-            line = _after(line, stroke, working)
+            texts += _texts_if_entered(line, stroke)
+            line = _apply_stroke(line, stroke, working)
     return texts, line
 
 
-def before_command(line: Line, command: str, *, enters: bool, is_raw: bool) -> tuple[Text, Line]:
-    """A command that is typed where something may stand already."""
-    text = f"{line.earlier}{line.text}{command}"
-    problem = None if line.is_known else _UNKNOWN
-    return Text(text, is_at_prompt=is_raw, problem=problem), Line() if enters else Line(
-        f"{line.text}{command}", line.earlier
+def append_command(
+    line: InputLine, command: str, *, enters: bool, is_raw: bool
+) -> tuple[ShellText, InputLine]:
+    """Return the text that a command would enter after what the line holds, and the line after it."""
+    text = f"{line.unfinished}{line.text}{command}"
+    problem = None if line.is_known else _UNKNOWN_LINE
+    return ShellText(text, is_at_prompt=is_raw, problem=problem), InputLine() if enters else InputLine(
+        f"{line.text}{command}", line.unfinished
     )
 
 
 _TOO_MUCH = f"it cannot be judged: it is over {_MOST_STROKES} characters or {_MOST_LINES} lines in one call"
-_UNKNOWN = (
-    "it cannot be judged: that line holds keys that complete, recall or move, or take nothing back here; "
-    "press C-c first"
+_UNKNOWN_LINE = (
+    "it cannot be judged: keys on that line complete, recall or move, or do not erase here; press C-c first"
 )
 
 
-def _single(strokes: Iterable[str]) -> Iterable[str]:
+def _split_strokes(strokes: Iterable[str]) -> Iterable[str]:
     for stroke in strokes:
-        if isinstance(stroke, Key):
+        if isinstance(stroke, PressedKey):
             yield stroke
         else:
             yield from stroke.replace("\r\n", "\n")
 
 
-def _perhaps_entered(line: Line, stroke: str) -> list[Text]:
-    """Escape, Meta, C-x and unknown keys enter a line in some shell: judged as if they did here."""
+def _texts_if_entered(line: InputLine, stroke: str) -> list[ShellText]:
+    """Return the line if the key may enter it: Escape, Meta, C-x and unknown keys do in some shells."""
     if _is_text(stroke) or stroke in _NEVER_ENTER:
         return []
-    return [Text(f"{line.earlier}{line.text}", is_typed=True, problem=None if line.is_known else _UNKNOWN)]
+    return [
+        ShellText(
+            f"{line.unfinished}{line.text}", is_typed=True, problem=None if line.is_known else _UNKNOWN_LINE
+        )
+    ]
 
 
 def _is_text(stroke: str) -> bool:
@@ -121,35 +128,37 @@ def _is_text(stroke: str) -> bool:
     return len(char) == 1 and char.isprintable()
 
 
-def _enter(line: Line) -> tuple[list[Text], Line]:
-    text = f"{line.earlier}{line.text}"
-    problem = None if line.is_known else _UNKNOWN
-    alone = [Text(line.text, is_typed=True, problem=problem)]
-    if not line.earlier and not _goes_on(text):
-        return alone, Line()
-    whole = [] if line.earlier == "" else [Text(text, is_typed=True, problem=problem)]
-    # Of what never ends, because it is no shell, the last lines are enough.
-    return alone + whole, Line(earlier=f"{text}\n"[-_LONGEST_EARLIER:]) if _goes_on(text) else Line()
+def _press_enter(line: InputLine) -> tuple[list[ShellText], InputLine]:
+    text = f"{line.unfinished}{line.text}"
+    problem = None if line.is_known else _UNKNOWN_LINE
+    alone = [ShellText(line.text, is_typed=True, problem=problem)]
+    if not line.unfinished and not _is_incomplete(text):
+        return alone, InputLine()
+    whole = [] if line.unfinished == "" else [ShellText(text, is_typed=True, problem=problem)]
+    # A text that is never complete is no shell's: keep only its last lines.
+    return alone + whole, InputLine(unfinished=f"{text}\n"[-_LONGEST_EARLIER:]) if _is_incomplete(
+        text
+    ) else InputLine()
 
 
-def _goes_on(text: str) -> bool:
-    """Whether a shell would wait for more: an open quote, a backslash at the end, an open compound."""
-    from muxpilot.policy.shell import read
+def _is_incomplete(text: str) -> bool:
+    """Tell whether a shell would wait for more: after an open quote, a final backslash, an open compound."""
+    from muxpilot.policy.shell import read_statements
 
-    return bool(text.strip()) and (text.endswith("\\") or not read(text).is_shell)
+    return bool(text.strip()) and (text.endswith("\\") or not read_statements(text).is_shell)
 
 
-def _after(line: Line, stroke: str, working: frozenset[str]) -> Line:
-    if stroke in TAKING_BACK - working:
-        return line if line == Line() else Line(line.text, line.earlier, is_known=False)
-    if stroke in FORGET or (stroke in _END and not line.text and line.is_known):
-        return Line()
-    if stroke in _NOTHING:
+def _apply_stroke(line: InputLine, stroke: str, working: frozenset[str]) -> InputLine:
+    if stroke in UNDO_KEYS - working:
+        return line if line == InputLine() else InputLine(line.text, line.unfinished, is_known=False)
+    if stroke in INTERRUPT or (stroke in _END_OF_FILE and not line.text and line.is_known):
+        return InputLine()
+    if stroke in _NO_EFFECT:
         return line
-    if stroke in CLEAR and line.is_known:
-        return Line("", line.earlier)
+    if stroke in CLEAR_LINE and line.is_known:
+        return InputLine("", line.unfinished)
     if stroke in ERASE and line.is_known:
-        return Line(line.text[:-1], line.earlier)
+        return InputLine(line.text[:-1], line.unfinished)
     if _is_text(stroke) and len(line.text) < _LONGEST:
-        return Line(line.text + _TEXT.get(stroke, stroke), line.earlier, line.is_known)
-    return Line(line.text, line.earlier, is_known=False)
+        return InputLine(line.text + _TEXT.get(stroke, stroke), line.unfinished, line.is_known)
+    return InputLine(line.text, line.unfinished, is_known=False)

@@ -1,203 +1,228 @@
-"""The policy at work: facts of a call are gathered, the decision is made, and a denial is raised."""
+"""Check calls: gather the facts of a call, decide, and raise Denied. Filter lists to what is allowed."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from muxpilot.config.environment import variables
 from muxpilot.errors import Denied
 from muxpilot.policy import erase_keys, input_line
-from muxpilot.policy.active_users import People
-from muxpilot.policy.decide import Facts, Text, Verdict, closed, decide
+from muxpilot.policy.active_users import ActiveUsers
+from muxpilot.policy.decide import CallFacts, PolicyVerdict, ShellText, check_tool_is_open, decide
 from muxpilot.policy.model import Policy
-from muxpilot.policy.ownership import foreign_reached
-from muxpilot.policy.targets_reached import Map, Reach, makes_session, own_pane_reached, reach, synchronized
+from muxpilot.policy.ownership import find_foreign_target
+from muxpilot.policy.targets_reached import (
+    ReachedTargets,
+    ServerMap,
+    find_own_pane,
+    find_reached_targets,
+    makes_session,
+    synchronized_panes,
+)
 from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
-from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import Effect, Tool
+from muxpilot.trace import area
 
 _LONGEST_WAIT_S = 10.0
-_LOOK_AGAIN_S = 0.25
-_SHORT = 200  # longer texts are judged beside the event loop
+_ASK_AGAIN_S = 0.25
+_SHORT_TEXT = 200  # longer texts are judged in a thread, because parsing them takes a while
+
+_trace = area("policy")
 
 
-class Judge:
-    def __init__(self, policy: Policy, environment: Mapping[str, str] = os.environ) -> None:
+class PolicyJudge:
+    """Checks calls against the policy, and remembers what they leave on the input lines of panes."""
+
+    def __init__(self, policy: Policy, environment: Mapping[str, str] | None = None) -> None:
         self.policy = policy
-        self._environment = environment
-        self._typed = input_line.Typed()
-        self._people: dict[str, People] = {}
-        self._open: set[str] = set()  # tools that no rule of tools closes: the policy never changes
+        self._environment = variables() if environment is None else environment
+        self._input_lines = input_line.InputLines()
+        self._users: dict[str, ActiveUsers] = {}
+        self._open_tools: set[str] = set()  # tools that passed check_server before; the policy never changes
 
     @property
-    def narrows(self) -> bool:
+    def restricts_targets(self) -> bool:
         return self.policy.is_scoped or self.policy.sockets is not None
 
-    def closes(self, name: str) -> bool:
+    def is_tool_closed(self, name: str) -> bool:
         return self.policy.closing_key(name) is not None
 
-    def admit(self, tool: Tool) -> None:
-        verdict = closed(self.policy, tool.name)
+    def check_tool_open(self, tool: Tool) -> None:
+        verdict = check_tool_is_open(self.policy, tool.name)
         if verdict is not None:
-            _raise(tool, verdict)
+            _raise_if_denied(tool, verdict)
 
-    def gate(self, tool: Tool, tmux: Tmux) -> None:
-        """Tool and server, before that server is asked anything."""
-        if self.policy.sockets is None and tool.name in self._open:
+    def check_server(self, tool: Tool, tmux: Tmux) -> None:
+        """Check the tool and the server, before muxpilot sends it a request."""
+        if self.policy.sockets is None and tool.name in self._open_tools:
             return
-        _raise(tool, decide(self.policy, Facts(tool.name, tmux.socket)))
-        self._open.add(tool.name)
+        _raise_if_denied(tool, decide(self.policy, CallFacts(tool.name, tmux.socket, tool.reaches_server)))
+        self._open_tools.add(tool.name)
 
-    async def judge(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """Raise what denies the call; what is allowed is remembered as typed."""
+    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Check the whole call, and remember the text that it leaves on input lines."""
         if tool.effect is Effect.READ and not self.policy.is_scoped and self.policy.commands is None:
-            return  # the gate has said all there is to say of it
-        lines: dict[str, input_line.Line] = {}
-        verdict = await self._verdict(tool, tmux, arguments, lines)
-        _raise(tool, verdict)
-        await self._let_person_finish(tool, tmux, arguments)
+            return  # check_server has applied every rule that concerns it
+        lines: dict[str, input_line.InputLine] = {}
+        verdict = await self._decide(tool, tmux, arguments, lines)
+        _raise_if_denied(tool, verdict)
+        await self._wait_for_person(tool, tmux, arguments)
         for pane, line in lines.items():
-            self._typed.keep(tmux.socket, pane, line)
+            self._input_lines.set(tmux.socket, pane, line)
 
-    async def _verdict(
-        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.Line]
-    ) -> Verdict:
-        reached = await reach(tool, tmux, arguments) if self.policy.is_scoped else Reach()
-        facts = Facts(
+    async def _decide(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.InputLine]
+    ) -> PolicyVerdict:
+        reached = (
+            await find_reached_targets(tool, tmux, arguments) if self.policy.is_scoped else ReachedTargets()
+        )
+        facts = CallFacts(
             tool.name,
             tmux.socket,
+            tool.reaches_server,
             sessions=reached.sessions,
             panes=tuple(place.names for place in reached.panes),
             makes_session=makes_session(tool, arguments),
-            makes_pane=tool.name in ("create-window", "split-pane"),
+            makes_pane=tool.creates_pane,
             is_raw=_is_raw(arguments),
-            kills=tool.name == "respawn-pane" and bool(arguments.get("kill")),
-            own_pane=await own_pane_reached(tool, tmux, arguments, self._environment),
-            foreign=None if self.policy.allows_foreign else await foreign_reached(tool, tmux, arguments),
+            kills=tool.kills_if is not None and bool(arguments.get(tool.kills_if)),
+            own_pane=await find_own_pane(tool, tmux, arguments, self._environment),
+            foreign=None if self.policy.allows_foreign else await find_foreign_target(tool, tmux, arguments),
         )
         verdict = decide(self.policy, facts)
         if not verdict.is_allowed or self.policy.commands is None:
             return verdict
 
-        working = await _working_keys(tool, tmux, arguments)
+        working = await _find_working_keys(tool, tmux, arguments)
 
-        def with_content() -> Verdict:
-            texts = _variables(arguments)
+        def decide_with_content() -> PolicyVerdict:
+            """Decide again, now with the texts that would reach shells."""
+            texts = _collect_variables(arguments)
             for pane, good in working.items():
-                found, lines[pane] = _texts(tool, arguments, self._typed.line(tmux.socket, pane), good)
+                found, lines[pane] = _collect_texts(
+                    tool, arguments, self._input_lines.get(tmux.socket, pane), good
+                )
                 texts += found
             return decide(self.policy, replace(facts, texts=tuple(texts)))
 
-        is_long = any(len(str(value)) > _SHORT for value in arguments.values())
-        return await asyncio.to_thread(with_content) if is_long else with_content()
+        is_long = any(len(str(value)) > _SHORT_TEXT for value in arguments.values())
+        return await asyncio.to_thread(decide_with_content) if is_long else decide_with_content()
 
-    async def _let_person_finish(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """A person who just used the pane is waited for; one who goes on is not typed over."""
+    async def _wait_for_person(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Wait until a person who types in the pane pauses. Raise Denied if they go on for too long."""
         pane = arguments.get("pane_id")
         pause_s = self.policy.person_pause_s
         if not pause_s or tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
             return
         give_up = time.monotonic() + _LONGEST_WAIT_S
-        people = self._people.get(tmux.socket) or self._meet(tmux)
-        while await people.use(pane, pause_s):
+        users = self._users.get(tmux.socket) or self._track_users(tmux)
+        while await users.is_typing(pane, pause_s):
+            _trace.debug("waiting for a person who types", pane=pane, pause_s=pause_s)
             if time.monotonic() > give_up:
                 raise Denied(tool.name, "security.person_pause_seconds", f"a person is typing in pane {pane}")
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(_ASK_AGAIN_S)
 
-    def _meet(self, tmux: Tmux) -> People:
-        self._people[tmux.socket] = people = People(tmux)
-        return people
+    def _track_users(self, tmux: Tmux) -> ActiveUsers:
+        self._users[tmux.socket] = users = ActiveUsers(tmux)
+        return users
 
-    async def sieve(self, tmux: Tmux, rows: Sequence[Any]) -> list[Any]:
-        """Of what tmux lists, only what is allowed."""
+    async def filter_rows(self, tmux: Tmux, rows: Sequence[Any]) -> list[Any]:
+        """Return those rows of a list that the policy allows a client to see."""
         if not rows or not isinstance(rows[0], Session | Window | ListedPane | Client):
             return list(rows)
-        map_ = await Map.of(tmux)
-        return [row for row in rows if getattr(row, "is_hub", False) or self._sees(map_, row)]
+        map_ = await ServerMap.read(tmux)
+        return [row for row in rows if getattr(row, "is_hub", False) or self._is_visible(map_, row)]
 
-    def _sees(self, map_: Map, row: Any) -> bool:
+    def _is_visible(self, map_: ServerMap, row: Any) -> bool:
         if isinstance(row, ListedPane):
-            return self._allows(map_, [place for place in (map_.places.get(row.id),) if place])
+            return self._allows_any(map_, [place for place in (map_.places.get(row.id),) if place])
         if isinstance(row, Window):
             inside = [place for place in map_.places.values() if place.window == row.id]
-            return self._allows_session(map_, row.session_id) and self._allows(map_, inside)
+            return self._allows_session(map_, row.session_id) and self._allows_any(map_, inside)
         session = row.session_id if isinstance(row, Client) else row.id
         if session is None:
             return False
-        return self._allows_session(map_, session) and self._allows(map_, map_.of_session(session))
+        return self._allows_session(map_, session) and self._allows_any(map_, map_.of_session(session))
 
-    def _allows(self, map_: Map, places: Sequence[Any]) -> bool:
-        """Whether any of these may be reached."""
+    def _allows_any(self, map_: ServerMap, places: Sequence[Any]) -> bool:
+        """Tell whether at least one of these panes may be reached."""
         facts = (
-            Facts("list-panes", "", tuple(map_.sessions_of([place])), (place.names,)) for place in places
+            CallFacts("", "", sessions=tuple(map_.sessions_of([place])), panes=(place.names,))
+            for place in places
         )
-        return any(decide(self._only_places, item).is_allowed for item in facts)
+        return any(decide(self._place_policy, item).is_allowed for item in facts)
 
-    def _allows_session(self, map_: Map, session: Any) -> bool:
+    def _allows_session(self, map_: ServerMap, session: Any) -> bool:
         if self.policy.sessions is None:
             return True
         return session in map_.session_names and bool(map_.session(session) & self.policy.sessions)
 
     @property
-    def _only_places(self) -> Policy:
+    def _place_policy(self) -> Policy:
         return Policy(sessions=self.policy.sessions, panes=self.policy.panes)
 
 
-async def _working_keys(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Every pane that a call types into, with the keys that take back there; "" stands for no pane."""
+async def _find_working_keys(
+    tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]
+) -> dict[str, frozenset[str]]:
+    """Return every pane that a call types into, with the erase keys that work there. "" means no pane."""
     pane = arguments.get("pane_id")
     if tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
-        return {"": erase_keys.TAKING_BACK}
-    panes = await synchronized(tmux, pane)
-    if not input_line.takes_back(_strokes(tool, arguments)):
-        return dict.fromkeys(map(str, panes), erase_keys.TAKING_BACK)
-    return {str(item): await erase_keys.working(tmux, item) for item in panes}
+        return {"": erase_keys.UNDO_KEYS}
+    panes = await synchronized_panes(tmux, pane)
+    if not input_line.has_undo_key(_strokes_of(tool, arguments)):
+        return dict.fromkeys(map(str, panes), erase_keys.UNDO_KEYS)
+    return {str(item): await erase_keys.find_working_keys(tmux, item) for item in panes}
 
 
-def _strokes(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    lines = (arguments.get(row.name) for row in tool.arguments if Mark.LINES in row.marks)
-    pressed = tool.types(arguments) if tool.types is not None else ()
+def _strokes_of(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    lines = (arguments.get(row.name) for row in tool.arguments if ArgumentFlag.LINES in row.flags)
+    pressed = tool.typed_input(arguments) if tool.typed_input is not None else ()
     return [*pressed, *(value for value in lines if isinstance(value, str))]
 
 
-def _texts(
-    tool: Tool, arguments: Mapping[str, Any], line: input_line.Line, working: frozenset[str]
-) -> tuple[list[Text], input_line.Line]:
-    """All that would end at a pane's shell, with what already stands on its line; and what then stands."""
-    texts: list[Text] = []
+def _collect_texts(
+    tool: Tool, arguments: Mapping[str, Any], line: input_line.InputLine, working: frozenset[str]
+) -> tuple[list[ShellText], input_line.InputLine]:
+    """Return the texts that would reach a pane's shell, its input line included, and the line after them."""
+    texts: list[ShellText] = []
     after = line
-    if tool.types is not None:
-        texts, after = input_line.entered(line, tool.types(arguments), working)
+    if tool.typed_input is not None:
+        texts, after = input_line.apply_strokes(line, tool.typed_input(arguments), working)
     for argument in tool.arguments:
         value = arguments.get(argument.name)
         if not isinstance(value, str):
             continue
-        if Mark.LINES in argument.marks:
-            entered, after = input_line.entered(line, (value, "\n"), working)
-            texts += [*entered, Text(value, is_typed=True)]
-        elif Mark.SHELL in argument.marks and tool.effect is Effect.TYPE and arguments.get("pane_id"):
+        if ArgumentFlag.LINES in argument.flags:
+            entered, after = input_line.apply_strokes(line, (value, "\n"), working)
+            texts += [*entered, ShellText(value, is_typed=True)]
+        elif ArgumentFlag.SHELL in argument.flags and tool.effect is Effect.TYPE and arguments.get("pane_id"):
             enters = not arguments.get("no_enter")
-            text, after = input_line.before_command(line, value, enters=enters, is_raw=_is_raw(arguments))
+            text, after = input_line.append_command(line, value, enters=enters, is_raw=_is_raw(arguments))
             texts.append(text)
-        elif Mark.SHELL in argument.marks:
-            texts.append(Text(value))
+        elif ArgumentFlag.SHELL in argument.flags:
+            texts.append(ShellText(value))
     return texts, after
 
 
 def _is_raw(arguments: Mapping[str, Any]) -> bool:
-    """Typed as it is, and not tracked."""
+    """Tell whether a command is typed unchanged, without being tracked."""
     return bool(arguments.get("raw_mode") or arguments.get("no_enter"))
 
 
-def _variables(arguments: Mapping[str, Any]) -> list[Text]:
+def _collect_variables(arguments: Mapping[str, Any]) -> list[ShellText]:
     env = arguments.get("env") or {}
-    return [Text(f"{name}={value}", is_variable=True) for name, value in env.items()]
+    return [ShellText(f"{name}={value}", is_variable=True) for name, value in env.items()]
 
 
-def _raise(tool: Tool, verdict: Verdict) -> None:
+def _raise_if_denied(tool: Tool, verdict: PolicyVerdict) -> None:
+    # The reason may quote a command, so only the key is logged.
+    if _trace.is_debug:
+        _trace.debug("verdict", tool=tool.name, is_allowed=verdict.is_allowed, key=verdict.key)
     if not verdict.is_allowed:
-        raise Denied(tool.name, verdict.key, verdict.words)
+        raise Denied(tool.name, verdict.key, verdict.reason)

@@ -1,28 +1,34 @@
-"""What others made, and a call would type into, change or end: told by the marks on what muxpilots make."""
+"""Panes and clients of others that a call would type into, change or end.
+
+Every muxpilot marks the sessions and panes that it creates. Those without a mark belong to others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from muxpilot.policy.targets_reached import synchronized, targets
+from muxpilot.policy.targets_reached import synchronized_panes, target_ids
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.objects.owner import made_by_others
+from muxpilot.tmux.objects.owner import list_foreign_panes
 from muxpilot.toolkit.spec import Effect, Tool
 
 _TOUCHING = (Effect.CHANGE, Effect.TYPE, Effect.DESTROY)
 
 
-async def foreign_reached(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> str | None:
-    """A pane, or a person at their terminal; what is only shown beside a pane does not touch it."""
-    if tool.name == "detach-client":
-        return f"the client {arguments.get('client_tty')}"
+async def find_foreign_target(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> str | None:
+    """Return the first pane or client of others that a call would touch, for a denial.
+
+    A message that is only shown beside a pane does not touch it.
+    """
+    if tool.detaches is not None:
+        return f"the client {arguments.get(tool.detaches)}"
     if tool.effect not in _TOUCHING or tool.group == "display":
         return None
-    for target in targets(arguments):
+    for target in target_ids(arguments):
         is_typed = tool.effect is Effect.TYPE and isinstance(target, PaneId)
-        for item in await synchronized(tmux, PaneId(target)) if is_typed else [target]:
-            others = await made_by_others(tmux.connection, item)
+        for item in await synchronized_panes(tmux, PaneId(target)) if is_typed else [target]:
+            others = await list_foreign_panes(tmux.connection, item)
             if others:
                 return f"pane {others[0]}"
     return None

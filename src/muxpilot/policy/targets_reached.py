@@ -1,4 +1,4 @@
-"""What a call would reach: the sessions and panes behind its ids, asked of tmux when a rule needs them."""
+"""The sessions and panes that a call would reach. tmux is asked only when a rule needs them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from muxpilot.config.environment import own_pane, own_socket
 from muxpilot.errors import NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
 from muxpilot.tmux.models import PANE, WINDOW
 from muxpilot.toolkit.spec import Effect, Tool
 
-# Readers that show a whole, so that a part which is not allowed would show with it.
-_WHOLE = frozenset({"session-tree", "window-info"})
-
 
 @record
-class Place:
-    """A pane with every name that a rule may call it by."""
+class PanePlace:
+    """A pane with every name that a rule can use for it."""
 
     pane: PaneId
     window: WindowId
@@ -27,110 +25,118 @@ class Place:
 
 
 @record
-class Map:
-    """One moment of a tmux server."""
+class ServerMap:
+    """All panes and sessions of a tmux server at one moment."""
 
-    places: Mapping[PaneId, Place]
+    places: Mapping[PaneId, PanePlace]
     session_names: Mapping[SessionId, str]
 
     @classmethod
-    async def of(cls, tmux: Tmux) -> Map:
+    async def read(cls, tmux: Tmux) -> ServerMap:
+        """Ask tmux for all windows and panes. A server that does not run has none."""
         try:
-            windows = await tmux.connection.every_record(WINDOW, Window, "list-windows", "-a")
-            panes = await tmux.connection.every_record(PANE, Pane, "list-panes", "-a")
+            windows = await tmux.connection.list_all_records(WINDOW, Window, "list-windows", "-a")
+            panes = await tmux.connection.list_all_records(PANE, Pane, "list-panes", "-a")
         except NoServer:
             return cls({}, {})
         return cls(
-            {row.id: _place(row, windows) for row in panes},
+            {row.id: _place_of(row, windows) for row in panes},
             {row.session_id: row.session_name for row in windows},
         )
 
     def session(self, session: SessionId) -> frozenset[str]:
+        """Return the id and the name of a session."""
         name = self.session_names.get(session)
         if name is None:
             raise NotFound("session", session)
-        return frozenset({session, *_names(name)})
+        return frozenset({session, *_usable_names(name)})
 
-    def sessions_of(self, places: Sequence[Place]) -> list[frozenset[str]]:
-        """One of the sessions that show a pane must be allowed, for each pane."""
+    def sessions_of(self, places: Sequence[PanePlace]) -> list[frozenset[str]]:
+        """Return, for each pane, the names of all sessions that show it: one of them must be allowed."""
         return [frozenset().union(*(self.session(item) for item in place.sessions)) for place in places]
 
-    def every_session_of(self, places: Sequence[Place]) -> list[frozenset[str]]:
-        """All sessions that show these panes must be allowed."""
+    def every_session_of(self, places: Sequence[PanePlace]) -> list[frozenset[str]]:
+        """Return each session that shows one of these panes: all of them must be allowed."""
         return [self.session(item) for item in sorted({item for place in places for item in place.sessions})]
 
-    def of_window(self, window: WindowId) -> list[Place]:
+    def of_window(self, window: WindowId) -> list[PanePlace]:
+        """Return the panes of a window."""
         found = [place for place in self.places.values() if place.window == window]
         if not found:
             raise NotFound("window", window)
         return found
 
-    def of_session(self, session: SessionId) -> list[Place]:
+    def of_session(self, session: SessionId) -> list[PanePlace]:
         return [place for place in self.places.values() if session in place.sessions]
 
-    def of_pane(self, pane: PaneId) -> Place:
+    def of_pane(self, pane: PaneId) -> PanePlace:
         if pane not in self.places:
             raise NotFound("pane", pane)
         return self.places[pane]
 
 
-def _names(name: str) -> tuple[str, ...]:
-    """A session that is named like an id is not that session."""
+def _usable_names(name: str) -> tuple[str, ...]:
+    """Return no name for a session that is named like an id: a rule that names the id must not allow it."""
     return () if not name or SessionId.matches(name) else (name,)
 
 
-def _place(pane: Pane, windows: Sequence[Window]) -> Place:
+def _place_of(pane: Pane, windows: Sequence[Window]) -> PanePlace:
     rows = [row for row in windows if row.id == pane.window_id]
     names = {str(pane.id)}
     for row in rows:
         window_names = () if row.name.isdigit() or WindowId.matches(row.name) else (row.name,)
-        for session in (row.session_id, *_names(row.session_name)):
+        for session in (row.session_id, *_usable_names(row.session_name)):
             names |= {f"{session}:{window}.{pane.index}" for window in (row.index, *window_names, row.id)}
-    return Place(pane.id, pane.window_id, frozenset(row.session_id for row in rows), frozenset(names))
+    return PanePlace(pane.id, pane.window_id, frozenset(row.session_id for row in rows), frozenset(names))
 
 
 @record
-class Reach:
+class ReachedTargets:
+    """What a call reaches: for each session its id and names, and the panes."""
+
     sessions: tuple[frozenset[str], ...] = ()
-    panes: tuple[Place, ...] = ()
+    panes: tuple[PanePlace, ...] = ()
 
 
-async def reach(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> Reach:
-    """Sessions and panes behind all targets of a call; what only reads reaches no more than it names."""
-    map_ = await Map.of(tmux)
+async def find_reached_targets(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> ReachedTargets:
+    """Return the sessions and panes that a call would reach. A call that only reads reaches what it names."""
+    map_ = await ServerMap.read(tmux)
     sessions: list[frozenset[str]] = []
-    panes: list[Place] = []
-    is_whole = tool.effect is not Effect.READ or tool.name in _WHOLE
+    panes: list[PanePlace] = []
+    reaches_inside = tool.effect is not Effect.READ or tool.shows_contents
     shown_in = map_.sessions_of if tool.effect is Effect.READ else map_.every_session_of
-    for target in targets(arguments):
+    for target in target_ids(arguments):
         if isinstance(target, SessionId):
             sessions.append(map_.session(target))
-            panes += map_.of_session(target) if is_whole else []
+            panes += map_.of_session(target) if reaches_inside else []
         elif isinstance(target, WindowId):
             inside = map_.of_window(target)
             sessions += shown_in(inside)
-            panes += inside if is_whole else []
+            panes += inside if reaches_inside else []
         else:
             place = map_.of_pane(target)
             sessions += shown_in([place])
             panes += await _with_synchronized(tool, tmux, map_, place)
-    if makes_session(tool, arguments):
-        sessions.append(frozenset(_names(str(arguments.get("name") or ""))))
-    if tool.name == "rename-session":
-        wanted = [name for name in (arguments.get("new_name"), arguments.get("name")) if name is not None]
-        sessions += [frozenset(_names(str(name))) for name in wanted]
-    return Reach(tuple(sessions), tuple(panes))
+    return ReachedTargets((*sessions, *_new_session_names(tool, arguments)), tuple(panes))
+
+
+def _new_session_names(tool: Tool, arguments: Mapping[str, Any]) -> list[frozenset[str]]:
+    """Return the names that a call gives to a session. A session without a name gets an empty set."""
+    given = [arguments.get(name) for name in tool.session_names]
+    names = [frozenset(_usable_names(str(name))) for name in given if name is not None]
+    return names or ([frozenset()] if makes_session(tool, arguments) else [])
 
 
 def makes_session(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """create-session, and what opens a session for want of a pane."""
-    if tool.name == "create-session":
+    """Return whether a call creates a session: it is its purpose, or it would type and names no pane."""
+    if tool.creates_session:
         return True
     takes_pane = any(argument.name == "pane_id" for argument in tool.arguments)
     return tool.effect is Effect.TYPE and takes_pane and arguments.get("pane_id") is None
 
 
-def targets(arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]:
+def target_ids(arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]:
+    """Return all ids of sessions, windows and panes in a call's arguments."""
     found: list[SessionId | WindowId | PaneId] = []
     for value in arguments.values():
         items = value if isinstance(value, list) else [value]
@@ -138,15 +144,15 @@ def targets(arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]
     return found
 
 
-async def _with_synchronized(tool: Tool, tmux: Tmux, map_: Map, place: Place) -> list[Place]:
-    """What is typed into one of several synchronized panes reaches them all."""
+async def _with_synchronized(tool: Tool, tmux: Tmux, map_: ServerMap, place: PanePlace) -> list[PanePlace]:
+    """Return a pane and, if the call types, the panes that are synchronized with it."""
     if tool.effect is not Effect.TYPE:
         return [place]
-    return [map_.of_pane(pane) for pane in await synchronized(tmux, place.pane)]
+    return [map_.of_pane(pane) for pane in await synchronized_panes(tmux, place.pane)]
 
 
-async def synchronized(tmux: Tmux, pane: PaneId) -> list[PaneId]:
-    """The pane, and those that get the same keys."""
+async def synchronized_panes(tmux: Tmux, pane: PaneId) -> list[PaneId]:
+    """Return the pane and those that get the same keys by `synchronize-panes`."""
     ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
     rows = dict(line.decode("ascii", "replace").split(" ", 1) for line in lines)
@@ -155,36 +161,36 @@ async def synchronized(tmux: Tmux, pane: PaneId) -> list[PaneId]:
     return [PaneId(name) for name, is_on in rows.items() if is_on == "1"]
 
 
-async def own_pane_reached(
+async def find_own_pane(
     tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], environment: Mapping[str, str]
 ) -> PaneId | None:
-    """The pane that this very process runs in, if the call would type into it or end it."""
+    """Return the pane that this process runs in, if the call would type into it or end it."""
     if tool.effect not in (Effect.TYPE, Effect.DESTROY):
         return None
     own = _own_pane(tmux, environment)
     if own is None:
         return None
-    for target in targets(arguments):
+    for target in target_ids(arguments):
         if target == own or (not isinstance(target, PaneId) and target in await _around(tmux, own)):
             return own
         if (
             tool.effect is Effect.TYPE
             and isinstance(target, PaneId)
-            and own in await synchronized(tmux, target)
+            and own in await synchronized_panes(tmux, target)
         ):
             return own
     return None
 
 
 async def _around(tmux: Tmux, pane: PaneId) -> frozenset[str]:
-    """The window of a pane, and every session that shows it."""
+    """Return the ids of a pane's window and of every session that shows it."""
     ask = ("list-panes", "-a", "-f", f"#{{==:#{{pane_id}},{pane}}}", "-F", "#{window_id} #{session_id}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
     return frozenset(word for line in lines for word in line.decode("ascii", "replace").split(" "))
 
 
 def _own_pane(tmux: Tmux, environment: Mapping[str, str]) -> PaneId | None:
-    socket, pane = environment.get("TMUX", "").partition(",")[0], environment.get("TMUX_PANE", "")
+    socket, pane = own_socket(environment), own_pane(environment)
     if not socket or not PaneId.matches(pane) or os.path.realpath(socket) != os.path.realpath(tmux.socket):
         return None
     return PaneId(pane)

@@ -1,4 +1,4 @@
-"""Which process is which, for good: by its number, its start and the namespace that numbers it."""
+"""Which process is which: by its pid, its start time and the namespace that numbers it."""
 
 from __future__ import annotations
 
@@ -6,41 +6,37 @@ import os
 import socket
 from pathlib import Path
 
+from muxpilot.processes.proc import PROC, find_stat, has_proc
 from muxpilot.records import record
 
 
 @record
-class Process:
-    """A process for good: its number is used again, together with its start time it is not."""
+class ProcessIdentity:
+    """A process for good: its pid may be used again, but not with the same start time."""
 
     pid: int
-    start: int
+    start_time: int
 
     @property
-    def is_there(self) -> bool:
-        if not os.path.exists("/proc/self/stat"):
-            return answers(self.pid)
-        row = row_of(self.pid)
-        return row is not None and row.start == self.start
+    def is_running(self) -> bool:
+        """Return whether this very process still runs."""
+        if not has_proc():
+            return process_exists(self.pid)
+        stat = find_stat(PROC, self.pid)
+        return stat is not None and not stat.is_gone and stat.start_time == self.start_time
 
 
-@record
-class Row:
-    """A process as the kernel lists it."""
-
-    pid: int
-    parent: int
-    session: int
-    start: int
+def this_process() -> ProcessIdentity:
+    """Return the identity of the process that calls this."""
+    stat = find_stat(PROC, os.getpid())
+    return ProcessIdentity(os.getpid(), stat.start_time if stat is not None else 0)
 
 
-def ourselves() -> Process:
-    row = row_of(os.getpid())
-    return Process(os.getpid(), row.start if row is not None else 0)
+def pid_namespace() -> str:
+    """Return a name for the namespace of our pids.
 
-
-def namespace() -> str:
-    """Whose process numbers these are: the first namespace has one and the same name on every machine."""
+    The boot id is part of it: the link of the first namespace is the same on every machine.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}:{os.readlink('/proc/self/ns/pid')}"
@@ -48,21 +44,32 @@ def namespace() -> str:
         return socket.gethostname().replace(" ", "_")[:60] or "here"
 
 
-def row_of(pid: int) -> Row | None:
-    """None for a process that is gone, or dead and only not collected yet."""
-    try:
-        rest = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if rest[0] in b"ZX" else Row(pid, int(rest[1]), int(rest[3]), int(rest[19]))
-
-
-def answers(pid: int) -> bool:
-    """Whether there is such a process, whoever's, or one that nobody has collected."""
+def process_exists(pid: int) -> bool:
+    """Return whether there is such a process, of any user; a zombie counts."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        return True
+        return True  # another user's
     return True
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process is gone, or a zombie where /proc shows that."""
+    if not process_exists(pid):
+        return True
+    stat = find_stat(PROC, pid)
+    return stat is not None and stat.is_gone
+
+
+def shares_our_files(pid: int | None) -> bool:
+    """Return whether a process sees our file system as we do, and runs as our user or as root."""
+    if pid is None:
+        return False
+    try:
+        same_root = Path(f"/proc/{pid}/root").samefile("/proc/self/root")
+        same_mounts = Path(f"/proc/{pid}/ns/mnt").readlink() == Path("/proc/self/ns/mnt").readlink()
+        return same_root and same_mounts and Path(f"/proc/{pid}").stat().st_uid in (0, os.getuid())
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""What Linux tells of processes under /proc; a question that is refused or comes too late raises OSError."""
+"""The files of Linux under /proc. A method raises OSError if the process is gone or not ours to see."""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ import os
 
 from muxpilot.records import record
 
-_OF_TTY = os.makedev(5, 0)  # /dev/tty: whatever terminal the process that opened it has
-_PSEUDO = 136
+_DEV_TTY = os.makedev(5, 0)  # /dev/tty: the controlling terminal of whichever process opened it
+_PTS_MAJOR = 136
 
 
 @record
-class Stat:
-    """A process as its stat line tells it; `image` is the same for a fork and the process it came from."""
+class ProcessStat:
+    """A process as its stat line describes it.
+
+    `tty` is the number of its terminal, and `foreground_group` the group in the foreground there.
+    `image` is the address of its stack: a fork has that of its parent, another program another one.
+    `reaped_faults` grows with every child that the process has waited for (cminflt).
+    `start_time` is in clock ticks since the machine started.
+    """
 
     pid: int
     name: str
     state: str
-    parent: int
-    group: int
-    tty: int
-    front: int
-    threads: int
-    image: int
+    parent: int = 0
+    group: int = 0
+    session: int = 0
+    tty: int = 0
+    foreground_group: int = 0
+    reaped_faults: int = 0
+    threads: int = 1
+    start_time: int = 0
+    image: int = 0
 
     @property
     def is_gone(self) -> bool:
@@ -33,32 +42,40 @@ class Stat:
         return self.state in "Tt"
 
 
+# Where the numbers of a ProcessStat are in the stat line, counted from the state, in the order of its fields.
+_STAT_COLUMNS = (1, 2, 3, 4, 5, 8, 17, 19, 25)
+
+
+def parse_stat(pid: int, line: bytes) -> ProcessStat:
+    """Return the stat line of a process as a record. Its name may hold spaces and parentheses."""
+    head, _, tail = line.rpartition(b")")
+    columns = tail.split()
+    name = head.partition(b"(")[2].decode(errors="surrogateescape")
+    return ProcessStat(pid, name, columns[0].decode(), *[int(columns[at]) for at in _STAT_COLUMNS])
+
+
 @record
-class Terminal:
-    """A terminal by its device; each devpts file system counts from 0, so its own number belongs to it."""
+class TerminalDevice:
+    """A terminal by its device number. Each devpts file system counts from 0, so its number is needed too."""
 
     device: int
     filesystem: int | None
 
     @classmethod
-    def of(cls, path: str, number: int) -> Terminal:
-        """By its path, or where that is not there, by the number that a stat line has for it."""
+    def find(cls, path: str, number: int) -> TerminalDevice:
+        """Return the terminal at a path or, if there is none, the one with a stat line's number."""
         try:
-            there = os.stat(path)
+            status = os.stat(path)
         except (OSError, ValueError):
-            return cls(os.makedev(*_device(number)), None)
-        return cls(there.st_rdev, there.st_dev)
+            return cls(os.makedev(*_device_numbers(number)), None)
+        return cls(status.st_rdev, status.st_dev)
 
 
-class Kernel:
-    """Each method asks one file once; nothing here waits."""
+class ProcReader:
+    """Reads /proc: each method reads one file once, and none waits. It has no state."""
 
-    def stat(self, pid: int) -> Stat:
-        head, _, tail = _read(f"/proc/{pid}/stat").rpartition(b")")
-        rest = tail.split()
-        numbers = [int(rest[at]) for at in (1, 2, 4, 5, 17, 25)]
-        name = head.partition(b"(")[2].decode(errors="surrogateescape")
-        return Stat(pid, name, rest[0].decode(), *numbers)
+    def stat(self, pid: int) -> ProcessStat:
+        return parse_stat(pid, _read(f"/proc/{pid}/stat"))
 
     def argv(self, pid: int) -> list[str]:
         words = _read(f"/proc/{pid}/cmdline").decode(errors="surrogateescape")
@@ -67,85 +84,118 @@ class Kernel:
     def exe(self, pid: int) -> str:
         return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
 
+    def environment(self, pid: int) -> bytes:
+        return _read(f"/proc/{pid}/environ")
+
+    def ignored_signals(self, pid: int) -> int:
+        """Return the signals that a process ignores, as a mask whose bit 0 is signal 1."""
+        for line in _read(f"/proc/{pid}/status").split(b"\n"):
+            if line.startswith(b"SigIgn:"):
+                return int(line.split()[1], 16)
+        return 0
+
     def threads(self, pid: int) -> list[int]:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
 
     def children(self, pid: int) -> list[int]:
-        """The children that any of its threads started."""
+        """Return the children that any thread of a process started."""
         found: list[int] = []
         for thread in self.threads(pid):
-            found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+            found += self.children_of_thread(pid, thread)
         return found
 
-    def processes(self) -> list[int]:
+    def children_of_thread(self, pid: int, thread: int) -> list[int]:
+        return [int(child) for child in _read(f"/proc/{pid}/task/{thread}/children").split()]
+
+    def run_counters(self, pid: int) -> bytes:
+        """Return counters that change whenever the process has run."""
+        return _read(f"/proc/{pid}/schedstat")
+
+    def all_pids(self) -> list[int]:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
-    def call(self, pid: int, thread: int) -> list[int] | None:
-        """The number and arguments of the system call that a thread is blocked in; None while it runs."""
+    def system_call(self, pid: int, thread: int) -> list[int] | None:
+        """Return number and arguments of the system call that a thread is blocked in; None while it runs."""
         words = _read(f"/proc/{pid}/task/{thread}/syscall").split()
         return [int(word, 0) for word in words] if len(words) > 1 else None
 
     def kernel_function(self, pid: int, thread: int) -> str:
-        """Where in the kernel a thread sleeps; empty if it runs, or if that is not told."""
+        """Return where in the kernel a thread sleeps (wchan); empty if it runs, or if that is hidden."""
         name = _read(f"/proc/{pid}/task/{thread}/wchan").decode(errors="replace").strip()
         return "" if name == "0" else name
 
     def memory(self, pid: int, address: int, size: int) -> bytes:
-        handle = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        """Return a part of a process's memory."""
+        descriptor = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return os.pread(handle, size, address)
+            return os.pread(descriptor, size, address)
         except (OverflowError, ValueError) as error:
             raise OSError("not an address") from error
         finally:
-            os.close(handle)
+            os.close(descriptor)
 
-    def files(self, pid: int) -> dict[int, str]:
-        """What each of its descriptors is a link to."""
+    def open_files(self, pid: int) -> dict[int, str]:
+        """Return what each descriptor of a process links to."""
         folder = f"/proc/{pid}/fd"
         return {int(name): os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}
 
-    def is_terminal(self, pid: int, descriptor: int, terminal: Terminal) -> bool:
-        """By device, not by name: a container may call the same terminal /dev/console."""
+    def is_terminal(self, pid: int, descriptor: int, terminal: TerminalDevice) -> bool:
+        """Return whether a descriptor is this terminal, by its device.
+
+        Its name would not do: a container may call the same terminal /dev/console.
+        """
         try:
-            there = os.stat(f"/proc/{pid}/fd/{descriptor}")
+            status = os.stat(f"/proc/{pid}/fd/{descriptor}")
         except FileNotFoundError:
             return False
-        if there.st_rdev == _OF_TTY:
+        if status.st_rdev == _DEV_TTY:
             return True
-        is_same = there.st_rdev == terminal.device
-        return is_same and terminal.filesystem in (None, there.st_dev)
+        is_same = status.st_rdev == terminal.device
+        return is_same and terminal.filesystem in (None, status.st_dev)
 
-    def polled(self, pid: int, descriptor: int) -> list[tuple[int, int]]:
-        """The descriptors that an epoll waits for, each with its events."""
+    def epoll_targets(self, pid: int, descriptor: int) -> list[tuple[int, int]]:
+        """Return the descriptors that an epoll waits for, each with its events."""
         rows = _read(f"/proc/{pid}/fdinfo/{descriptor}").split(b"\n")
         words = [row.split() for row in rows if row.startswith(b"tfd:")]
         return [(int(row[1]), int(row[3], 16)) for row in words]
 
 
-def asked(kernel: Kernel, pid: int) -> Stat | None:
-    """None if there is no such process any more."""
+# The only instance that the program uses. Tests pass others, which hide or invent files.
+PROC = ProcReader()
+
+
+def find_stat(proc: ProcReader, pid: int) -> ProcessStat | None:
+    """Return the stat line of a process, or None if there is no such process."""
     try:
-        return kernel.stat(pid)
+        return proc.stat(pid)
     except (OSError, ValueError, IndexError):
         return None
 
 
+def has_proc() -> bool:
+    return os.path.exists("/proc/self/stat")
+
+
+def shows_system_calls() -> bool:
+    return os.path.exists("/proc/self/syscall")
+
+
 def terminal_path(number: int) -> str | None:
-    """The path of a terminal from its number in a stat line."""
-    major, minor = _device(number)
-    return f"/dev/pts/{minor}" if major == _PSEUDO else None
+    """Return the path of a pseudo-terminal from its number in a stat line."""
+    major, minor = _device_numbers(number)
+    return f"/dev/pts/{minor}" if major == _PTS_MAJOR else None
 
 
-def _device(number: int) -> tuple[int, int]:
+def _device_numbers(number: int) -> tuple[int, int]:
     return (number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00)
 
 
 def _read(path: str) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
-        while part := os.read(handle, 65536):
+        while part := os.read(descriptor, 65536):
             parts.append(part)
         return b"".join(parts)
     finally:
-        os.close(handle)
+        os.close(descriptor)

@@ -1,24 +1,30 @@
-"""Whether the program in front of a pane waits for a person, and for what: by the system's word."""
+"""What the foreground program of a pane waits for: on Linux, on macOS, or on another host."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from muxpilot.processes.decide import State, decide, unknown
-from muxpilot.processes.facts import Program, Wait
-from muxpilot.processes.foreground_group import detached, members, programs
-from muxpilot.processes.proc import Kernel, Stat, Terminal, asked, terminal_path
-from muxpilot.processes.tty import Mode, mode_of
+from muxpilot.processes.decide import ForegroundState
+from muxpilot.processes.linux_state import read_linux_state
+from muxpilot.processes.proc import PROC, ProcReader
+from muxpilot.trace import area
 
-__all__ = ["State", "image_of", "is_in_front", "look", "state_of"]
+__all__ = ["ForegroundState", "InspectedPane", "read_local_state", "read_state"]
+
+_trace = area("processes")
 
 
-class Pane(Protocol):
-    """Whose state can be asked for; `far` runs a line of sh on its host where that is another."""
+class InspectedPane(Protocol):
+    """A pane whose state can be read; `remote_shell` runs a line of sh on its host, if that is another."""
 
+    @property
+    def id(self) -> str: ...
+    @property
+    def server_pid(self) -> int: ...
     @property
     def pid(self) -> int: ...
     @property
@@ -26,93 +32,50 @@ class Pane(Protocol):
     @property
     def current_command(self) -> str: ...
     @property
-    def far(self) -> Callable[[str], Awaitable[list[str]]] | None: ...
+    def remote_shell(self) -> Callable[[str], Awaitable[list[str]]] | None: ...
 
 
-async def state_of(pane: Pane) -> State:
-    """Beside the event loop: a group of many threads takes some milliseconds."""
-    if pane.far is None:
-        return await asyncio.to_thread(look, pane.pid, pane.tty)
-    from muxpilot.processes import remote
+async def read_state(pane: InspectedPane) -> ForegroundState:
+    """Return what the foreground program of a pane is doing now.
 
-    return await remote.look(pane.far, pane.pid, pane.tty, pane.current_command)
+    It is read in a thread: a group of many threads takes some milliseconds.
+    """
+    started = time.perf_counter()
+    if pane.remote_shell is None:
+        state = await asyncio.to_thread(read_local_state, pane.pid, pane.tty)
+    else:
+        from muxpilot.processes.remote import read_remote_state
 
-
-# They give what they start a terminal of its own, poll ours in raw mode meanwhile, and pass everything on.
-_RELAYS = frozenset("script scriptlive sudo su doas runuser apt apt-get unbuffer expect setpriv".split())
-_DEEPEST = 3
-_LOOKS = 3
-
-_KERNEL = Kernel()
-
-
-def look(pid: int, tty: str, *, kernel: Kernel = _KERNEL) -> State:
-    """The state of a pane by its process and its terminal's path: a few file reads, nothing waits."""
-    if sys.platform == "darwin":
-        from muxpilot.processes import darwin
-
-        return darwin.look(pid, tty)
-    return _look(kernel, pid, tty, _DEEPEST)
-
-
-def is_in_front(pid: int, pane_pid: int, *, kernel: Kernel = _KERNEL) -> bool | None:
-    """Whether a process has the pane's terminal to itself; None if the system does not tell. Very quick."""
-    root, process = asked(kernel, pane_pid), asked(kernel, pid)
-    if root is None or process is None or process.tty != root.tty:
-        return None
-    return root.front == process.group
-
-
-def image_of(pid: int, *, kernel: Kernel = _KERNEL) -> int | None:
-    """A number that changes when a process becomes another program; None if the system does not tell."""
-    process = asked(kernel, pid)
-    return process.image if process is not None and process.image else None
-
-
-def _look(kernel: Kernel, pid: int, tty: str, depth: int) -> State:
-    root = asked(kernel, pid)
-    if root is None or root.is_gone:
-        return unknown("its process has ended")
-    if root.front <= 0:
-        return unknown("its process has no terminal")
-    state = decide(*_of_one_moment(kernel, root, tty))
-    if depth and state.foreground_cmd in _RELAYS and state.waiting_for == "key":
-        inner = _beyond(kernel, state, root)
-        path = terminal_path(inner.tty) if inner else None
-        if inner is not None and path is not None:
-            return _look(kernel, inner.pid, path, depth - 1)
+        state = await read_remote_state(pane.remote_shell, pane.pid, pane.tty, pane.current_command)
+    if _trace.is_debug:
+        _log_state(pane, state, time.perf_counter() - started)
     return state
 
 
-def _of_one_moment(kernel: Kernel, root: Stat, tty: str) -> tuple[list[Program], Mode | None]:
-    """A shell that takes its line would look like its own `read`: at its prompt before, a mode later."""
-    terminal, mode = Terminal.of(tty, root.tty), mode_of(tty)
-    for _ in range(_LOOKS):
-        before, front = mode, _in_front(kernel, root, terminal)
-        mode = mode_of(tty)
-        if mode == before:
-            break
-    return front, mode
+def read_local_state(pid: int, tty: str, *, proc: ProcReader = PROC) -> ForegroundState:
+    """Return the state of a pane by its process and its terminal's path. Reads a few files; never waits."""
+    if sys.platform == "darwin":
+        from muxpilot.processes.darwin import read_darwin_state
+
+        return read_darwin_state(pid, tty)
+    return read_linux_state(proc, pid, tty)
 
 
-def _in_front(kernel: Kernel, root: Stat, terminal: Terminal) -> list[Program]:
-    group = members(kernel, root)
-    front = programs(kernel, group, terminal)
-    if any(program.blocked.wait >= Wait.POLLS for program in front):
-        return front
-    others = programs(kernel, detached(kernel, group), terminal)
-    return front + [program for program in others if program.blocked.wait >= Wait.POLLS]
-
-
-def _beyond(kernel: Kernel, state: State, root: Stat) -> Stat | None:
-    """The process that a relay has put on a terminal of its own."""
-    for pid in state.group:
-        try:
-            children = kernel.children(pid)
-        except OSError:
-            continue
-        for child in children:
-            stat = asked(kernel, child)
-            if stat is not None and stat.tty not in (0, root.tty):
-                return stat
-    return None
+def _log_state(pane: InspectedPane, state: ForegroundState, seconds: float) -> None:
+    _trace.debug(
+        "state read",
+        server_pid=pane.server_pid,
+        pane=pane.id,
+        waiting_for=state.waiting_for,
+        is_known=state.is_known,
+        evidence=state.evidence,
+        foreground_pid=state.foreground_pid,
+        command=state.foreground_cmd,
+        is_shell=state.is_shell,
+        is_ambiguous=state.is_ambiguous,
+        is_remote=state.is_remote,
+        canonical=state.is_canonical,
+        echo=state.has_echo,
+        group=len(state.group),
+        ms=f"{seconds * 1000:.1f}",
+    )

@@ -1,1 +1,1 @@
-"""Reading panes: bytes as the text that a person would see, and only what is new of it."""
+"""Reading panes: the lines that are new since the last reading, and the whole scrollback."""

@@ -1,9 +1,9 @@
-"""What an agent has read of a pane, and what is new since then.
+"""Read from a pane only the lines that are new since a cursor.
 
-A journal keeps a pane's stream open from the first reading on. A cursor is a place in that stream; any
-cursor stays good for as long as the pane lives, and what it can no longer have is counted. It stands at
-the beginning of a line, so that a line that was not whole yet is read again when it has grown. What a
-full-screen program draws is told as its screen and does not move the cursor's place in the text below.
+A `PaneReader` keeps the stream of a pane open from the first reading on. A cursor is a position in that
+stream and stays valid while the pane exists; lines that the stream no longer holds are counted as missed. A
+cursor is always at the beginning of a line, so an unfinished line is read again when it has grown. While a
+full-screen program runs, its screen is returned instead, and the cursor does not move in the text below it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ from dataclasses import replace
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.terminal.text import Text, rendered
+from muxpilot.terminal.escapes import ALTERNATE_SWITCH_BYTES
+from muxpilot.terminal.text import RenderedText, render_text
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
-from muxpilot.tmux.objects.capture import without_blank_end
+from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
+from muxpilot.trace import area
 
+ALL_LINES = 1_000_000
 _ALIGN_TRIES = 5
-_MOST_CHAPTERS = 4
-EVERYTHING = 1_000_000
-# Below this it takes a few milliseconds; the event loop has others to serve.
+_MOST_STREAMS = 4
+# Rendering this much takes a few milliseconds. More is rendered in a thread: the event loop serves others.
 _RENDERED_AT_ONCE = 1 << 16
-_ALTERNATE = re.compile(rb"\x1b\[\?(?:[0-9;]*;)?(?:1049|1047|47)(?:;[0-9;]*)?([hl])")
+
+trace = area("reading")
 
 
 @record
-class Reading:
-    """New lines; `missed` are gone for good, `cursor` is where the next reading begins."""
+class NewLines:
+    """Lines of a pane. `missed` lines are lost for good; `cursor` is where the next reading begins."""
 
     lines: Sequence[str]
     missed: int
@@ -41,88 +44,107 @@ class Reading:
 
 
 @record
-class _Place:
-    """The start of a line, its number, and how far the stream had come."""
+class _StreamPosition:
+    """The start of a line, the number of that line, and the end of the stream at that time."""
 
     offset: int
     line: int
     end: int
 
 
-class Journals:
-    """One journal per pane; all are closed with us."""
+class PaneReaders:
+    """One reader for each pane that was read."""
 
     def __init__(self) -> None:
-        self._journals: dict[tuple[str, int, PaneId], Journal] = {}
+        self._readers: dict[tuple[str, int, PaneId], PaneReader] = {}
 
-    async def read(self, tmux: Tmux, pane: PaneId, since: str | None, look_back: int) -> Reading:
-        """What is new since a cursor; without one, the last `look_back` lines."""
+    async def read(self, tmux: Tmux, pane: PaneId, since: str | None, look_back: int) -> NewLines:
+        """Return the lines since a cursor; without a cursor, the last `look_back` lines."""
         row = await tmux.panes.get(pane)
-        key = (tmux.socket, row.server_pid, pane)  # ids begin anew with every server
-        if key not in self._journals:
-            await self._forget_the_gone(tmux, row.server_pid)
-        journal = self._journals.setdefault(key, Journal(tmux))
-        return await journal.read(row, since, look_back)
+        key = (tmux.socket, row.server_pid, pane)  # each tmux server counts its pane ids from 0 again
+        if key not in self._readers:
+            await self._close_readers_of_gone_panes(tmux, row.server_pid)
+        reader = self._readers.setdefault(key, PaneReader(tmux))
+        new = await reader.read(row, since, look_back)
+        if trace.is_debug:
+            trace.debug(
+                "pane read",
+                pane=pane,
+                has_cursor=since is not None,
+                lines=len(new.lines),
+                missed=new.missed,
+                is_alternate=new.is_alternate,
+                cursor=new.cursor,
+            )
+        return new
 
     async def close(self) -> None:
-        journals, self._journals = self._journals, {}
-        for journal in journals.values():
-            await journal.close()
+        """Close all streams."""
+        readers, self._readers = self._readers, {}
+        for reader in readers.values():
+            await reader.close()
 
-    async def _forget_the_gone(self, tmux: Tmux, server_pid: int) -> None:
+    async def _close_readers_of_gone_panes(self, tmux: Tmux, server_pid: int) -> None:
         here = {(tmux.socket, server_pid, row.id) for row in await tmux.panes.list()}
-        for key in [key for key in self._journals if key[0] == tmux.socket and key not in here]:
-            await self._journals.pop(key).close()
+        for key in [key for key in self._readers if key[0] == tmux.socket and key not in here]:
+            trace.debug("reader closed", pane=key[2], reason="pane is gone")
+            await self._readers.pop(key).close()
 
 
-class Journal:
-    """A pane's chapters: a new one begins when another program is started in it."""
+class PaneReader:
+    """The streams of one pane. A new stream begins when another program is started in the pane."""
 
     def __init__(self, tmux: Tmux) -> None:
         self._tmux = tmux
-        self._chapters: list[Chapter] = []
+        self._streams: list[StreamReader] = []
         self._stack = AsyncExitStack()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def read(self, row: Pane, since: str | None, look_back: int) -> Reading:
-        async with self._turn:
-            begun = self._index(since) if since is not None else None
-            last = await self._last(row)
-            if since is None or begun is None:
-                return await last.look(row, look_back)
+    async def read(self, row: Pane, since: str | None, look_back: int) -> NewLines:
+        """Return the lines since a cursor, through all streams that began after it."""
+        async with self._lock:
+            first = self._find_stream(since) if since is not None else None
+            last = await self._current_stream(row)
+            if since is None or first is None:
+                return await last.read_last(row, look_back)
             past = replace(row, is_alternate=False)
-            *earlier, current = self._chapters[begun:]
-            readings = [await chapter.rest(past) for chapter in earlier[1:]]
+            *earlier, current = self._streams[first:]
+            readings = [await stream.read_all(past) for stream in earlier[1:]]
             if earlier:
-                readings = [await earlier[0].new_since(past, since), *readings, await current.rest(row)]
-                return _together(readings)
-            return await current.new_since(row, since)
+                readings = [await earlier[0].read_since(past, since), *readings, await current.read_all(row)]
+                return _merge(readings)
+            return await current.read_since(row, since)
 
     async def close(self) -> None:
         await self._stack.aclose()
 
-    def _index(self, cursor: str) -> int:
-        for index, chapter in enumerate(self._chapters):
-            if cursor.startswith(f"{chapter.name}."):
+    def _find_stream(self, cursor: str) -> int:
+        for index, stream in enumerate(self._streams):
+            if cursor.startswith(f"{stream.name}."):
                 return index
-        raise _stale(cursor)
+        raise _bad_cursor(cursor)
 
-    async def _last(self, row: Pane) -> Chapter:
-        if not self._chapters or (self._chapters[-1].stream.ended is not None and not row.is_dead):
+    async def _current_stream(self, row: Pane) -> StreamReader:
+        """Return the newest stream; open one if there is none, or if another program was started."""
+        if not self._streams or (self._streams[-1].stream.ended is not None and not row.is_dead):
             stream = await self._stack.enter_async_context(self._tmux.streams.open(row.id))
-            is_whole = self._tmux.streams.is_ours(row.id)
-            chapter = Chapter(self._tmux, stream, is_whole=is_whole, is_alternate=row.is_alternate)
-            self._chapters = [*self._chapters, chapter][-_MOST_CHAPTERS:]
-        return self._chapters[-1]
+            is_whole = self._tmux.streams.is_own_pane(row.id)
+            reader = StreamReader(self._tmux, stream, is_whole=is_whole, is_alternate=row.is_alternate)
+            self._streams = [*self._streams, reader][-_MOST_STREAMS:]
+            trace.debug("stream opened", pane=row.id, name=reader.name, is_whole=is_whole)
+        return self._streams[-1]
 
 
-def _together(readings: Sequence[Reading]) -> Reading:
+def _merge(readings: Sequence[NewLines]) -> NewLines:
     lines = [line for reading in readings for line in reading.lines]
     return replace(readings[-1], lines=lines, missed=sum(reading.missed for reading in readings))
 
 
-class Chapter:
-    """One stream, and what stood in the pane before it began."""
+class StreamReader:
+    """One stream, and the text that was in the pane before it began.
+
+    `is_whole`: the stream has all output of the pane, because muxpilot created the pane.
+    """
 
     def __init__(self, tmux: Tmux, stream: PaneStream, *, is_whole: bool, is_alternate: bool) -> None:
         self.name = secrets.token_hex(3)
@@ -130,148 +152,156 @@ class Chapter:
         self._tmux = tmux
         self._is_whole = is_whole
         self._began_alternate = is_alternate and not is_whole
-        self._before = ""
+        self._line_before = ""
 
-    async def look(self, row: Pane, look_back: int) -> Reading:
-        """The last lines, whatever was read before."""
+    async def read_last(self, row: Pane, look_back: int) -> NewLines:
+        """Return the last lines, whatever was read before."""
         if row.is_alternate:
-            return Reading(await self._screen(row), 0, self._cursor(self._below()), is_alternate=True)
-        lines, place = await self._last_lines(row, look_back + 1)
-        lines = without_blank_end(lines)
-        has_more = len(lines) > look_back or self.stream.start > 0  # what the stream no longer holds
-        return Reading(lines[-look_back:], 0, self._cursor(place), has_more=has_more)
+            cursor = self._format_cursor(self._position_below_program())
+            return NewLines(await self._capture_screen(row), 0, cursor, is_alternate=True)
+        lines, position = await self._read_last_lines(row, look_back + 1)
+        lines = strip_trailing_blank_rows(lines)
+        has_more = len(lines) > look_back or self.stream.start > 0  # the stream no longer holds its start
+        return NewLines(lines[-look_back:], 0, self._format_cursor(position), has_more=has_more)
 
-    async def rest(self, row: Pane) -> Reading:
-        """Everything that the chapter has."""
+    async def read_all(self, row: Pane) -> NewLines:
+        """Return all lines that the stream still holds."""
         if self._is_whole:
-            return await self.new_since(row, self._cursor(_Place(0, 0, 0)))
-        return await self.look(row, EVERYTHING)
+            return await self.read_since(row, self._format_cursor(_StreamPosition(0, 0, 0)))
+        return await self.read_last(row, ALL_LINES)
 
-    async def new_since(self, row: Pane, since: str) -> Reading:
-        old, place = self._parse(since), self._place()
-        if old.end == place.end:
-            return Reading((), 0, since, row.is_alternate)
+    async def read_since(self, row: Pane, since: str) -> NewLines:
+        """Return the lines after a cursor of this stream."""
+        old, position = self._parse_cursor(since), self._end_position()
+        if old.end == position.end:
+            return NewLines((), 0, since, row.is_alternate)
         if row.is_alternate:
-            cursor = self._cursor(replace(old, end=place.end))
-            return Reading(await self._screen(row), 0, cursor, is_alternate=True)
-        start, missed = self._still_there(old)
-        text = await self._text(row, start, place.end, is_cut=start > old.offset)
+            cursor = self._format_cursor(replace(old, end=position.end))
+            return NewLines(await self._capture_screen(row), 0, cursor, is_alternate=True)
+        start, missed = self._find_start(old)
+        text = await self._render(row, start, position.end, is_cut=start > old.offset)
         if text.is_alternate and self.stream.ended is None:
-            return Reading((), 0, since)  # tmux has left it, and the stream will in a moment
-        return Reading(_without_blank_line(text.lines), missed, self._cursor(place))
+            return NewLines((), 0, since)  # tmux has left the alternate screen; the stream is a moment late
+        return NewLines(_without_blank_last_line(text.lines), missed, self._format_cursor(position))
 
-    def _place(self) -> _Place:
-        return self._line_at(self.stream.end)
+    def _end_position(self) -> _StreamPosition:
+        return self._position_at(self.stream.end)
 
-    def _line_at(self, offset: int) -> _Place:
+    def _position_at(self, offset: int) -> _StreamPosition:
         start = self.stream.line_start(offset)
-        return _Place(start, self.stream.line_number(start), self.stream.end)
+        return _StreamPosition(start, self.stream.line_number(start), self.stream.end)
 
-    def _below(self) -> _Place:
-        """Where the text goes on when the full-screen program has left."""
+    def _position_below_program(self) -> _StreamPosition:
+        """Return where the text continues after the full-screen program has ended."""
         start = self.stream.start
-        turns = list(_ALTERNATE.finditer(self.stream.read(start, self.stream.end)))
-        if turns and turns[-1][1] == b"h":
-            return self._line_at(start + turns[-1].start())
-        was_always_there = not turns and (self._began_alternate or start > 0)
-        return self._line_at(start) if was_always_there else self._place()
+        switches = list(ALTERNATE_SWITCH_BYTES.finditer(self.stream.read(start, self.stream.end)))
+        if switches and switches[-1][1] == b"h":
+            return self._position_at(start + switches[-1].start())
+        was_always_there = not switches and (self._began_alternate or start > 0)
+        return self._position_at(start) if was_always_there else self._end_position()
 
-    def _still_there(self, old: _Place) -> tuple[int, int]:
-        """Where reading can begin, and how many lines before that are gone."""
+    def _find_start(self, old: _StreamPosition) -> tuple[int, int]:
+        """Return where reading can begin, and how many lines before that are lost."""
         oldest = self.stream.start
         if old.offset >= oldest:
             return old.offset, 0
         if self.stream.line_number(oldest) == old.line:
-            return oldest, 0  # a line so long that its beginning is gone
+            return oldest, 0  # a line so long that its beginning is lost
         start = self.stream.next_line(oldest)
-        return start, self.stream.line_number(start) - old.line
+        missed = self.stream.line_number(start) - old.line
+        trace.debug("gap", stream=self.name, wanted=old.offset, oldest=oldest, missed=missed)
+        return start, missed
 
-    async def _text(self, row: Pane, start: int, end: int, *, is_cut: bool) -> Text:
+    async def _render(self, row: Pane, start: int, end: int, *, is_cut: bool) -> RenderedText:
         data = self.stream.read(start, end)
-        before = self._before if start == 0 else ""
-        is_alternate = self._began_alternate if start == 0 else is_cut and _begins_alternate(data)
+        before = self._line_before if start == 0 else ""
+        is_alternate = self._began_alternate if start == 0 else is_cut and _begins_in_full_screen(data)
         if len(data) <= _RENDERED_AT_ONCE:
-            return rendered(data, before=before, height=row.height, is_alternate=is_alternate)
+            return render_text(data, before=before, height=row.height, is_alternate=is_alternate)
         return await asyncio.to_thread(
-            rendered, data, before=before, height=row.height, is_alternate=is_alternate
+            render_text, data, before=before, height=row.height, is_alternate=is_alternate
         )
 
-    async def _last_lines(self, row: Pane, wanted: int) -> tuple[list[str], _Place]:
-        place = self._place()
-        held = place.line - self.stream.line_number(self.stream.start)
+    async def _read_last_lines(self, row: Pane, wanted: int) -> tuple[list[str], _StreamPosition]:
+        position = self._end_position()
+        held = position.line - self.stream.line_number(self.stream.start)
         if not self._is_whole and held < wanted:
-            return await self._captured(row, wanted)
-        text = await self._tail(row, place.end, wanted)
-        return text.lines, self._below() if text.is_alternate else place
+            return await self._capture_aligned(row, wanted)
+        text = await self._render_tail(row, position.end, wanted)
+        return text.lines, self._position_below_program() if text.is_alternate else position
 
-    async def _tail(self, row: Pane, end: int, wanted: int) -> Text:
-        """At least so many lines if there are as many, and not much more than that takes."""
+    async def _render_tail(self, row: Pane, end: int, wanted: int) -> RenderedText:
+        """Render at least `wanted` lines if the stream has them, and not much more than that."""
         size = _RENDERED_AT_ONCE
         while True:
             start = max(self.stream.start, end - size)
             following = self.stream.next_line(start) if start > 0 else 0
             at = following if following < end else start
-            text = await self._text(row, at, end, is_cut=True)
+            text = await self._render(row, at, end, is_cut=True)
             if len(text.lines) > wanted or start == self.stream.start:
                 return text
             size *= 4
 
-    async def _captured(self, row: Pane, wanted: int) -> tuple[list[str], _Place]:
-        """What stands in the pane, and the place in the stream that fits it: also where it never rests."""
+    async def _capture_aligned(self, row: Pane, wanted: int) -> tuple[list[str], _StreamPosition]:
+        """Capture the last lines of the pane with the position in the stream that belongs to them.
+
+        If the pane prints during every try, the capture is joined with the lines of the stream.
+        """
         for _ in range(_ALIGN_TRIES):
             end = self.stream.end
-            lines = await self._tmux.capture.last(row.id, wanted, join=True)
-            before = await self._tmux.capture.cursor_line(row.id) if end == 0 else self._before
+            lines = await self._tmux.capture.last_lines(row.id, wanted, join=True)
+            before = await self._tmux.capture.text_before_cursor(row.id) if end == 0 else self._line_before
             await self._tmux.streams.catch_up(row.id)
             if self.stream.end == end:
-                self._before = before
-                return lines, self._place()
-        place = self._place()
-        text = await self._text(row, self.stream.start, place.end, is_cut=True)
-        return _joined(lines, text.lines), place
+                self._line_before = before
+                return lines, self._end_position()
+        trace.debug("capture not aligned", pane=row.id, tries=_ALIGN_TRIES)
+        position = self._end_position()
+        text = await self._render(row, self.stream.start, position.end, is_cut=True)
+        return _join_overlapping(lines, text.lines), position
 
-    async def _screen(self, row: Pane) -> list[str]:
-        return without_blank_end(await self._tmux.capture.between(row.id, 0, "-"))
+    async def _capture_screen(self, row: Pane) -> list[str]:
+        return strip_trailing_blank_rows(await self._tmux.capture.rows_between(row.id, 0, "-"))
 
-    def _cursor(self, place: _Place) -> str:
-        return f"{self.name}.{place.offset}.{place.line}.{place.end}"
+    def _format_cursor(self, position: _StreamPosition) -> str:
+        return f"{self.name}.{position.offset}.{position.line}.{position.end}"
 
-    def _parse(self, cursor: str) -> _Place:
+    def _parse_cursor(self, cursor: str) -> _StreamPosition:
         numbers = cursor.split(".")[1:]
         if len(numbers) != 3 or not all(re.fullmatch("[0-9]{1,18}", number) for number in numbers):
-            raise _stale(cursor)
-        place = _Place(*map(int, numbers))
-        if not place.offset <= place.end <= self.stream.end:
-            raise _stale(cursor)
-        return place
+            raise _bad_cursor(cursor)
+        position = _StreamPosition(*map(int, numbers))
+        if not position.offset <= position.end <= self.stream.end:
+            raise _bad_cursor(cursor)
+        return position
 
 
-def _stale(cursor: str) -> BadInput:
+def _bad_cursor(cursor: str) -> BadInput:
     return BadInput(
         f"The argument 'since' must be a cursor of this pane, not {cursor[:40]!r}.",
-        "Call read-pane without it, and use the cursor that it answers.",
+        "Call read-pane without it, and use the cursor in its answer.",
     )
 
 
-def _begins_alternate(data: bytes) -> bool:
-    """Whether a full-screen program drew this: then the first turn is that it leaves."""
-    turn = _ALTERNATE.search(data)
-    return turn is not None and turn[1] == b"l"
+def _begins_in_full_screen(data: bytes) -> bool:
+    """Return True if a full-screen program drew the first bytes: then the first switch leaves it."""
+    switch = ALTERNATE_SWITCH_BYTES.search(data)
+    return switch is not None and switch[1] == b"l"
 
 
-def _joined(captured: list[str], streamed: list[str]) -> list[str]:
-    """The lines from before the stream and those of it; they overlap where the capture saw both."""
+def _join_overlapping(captured: list[str], streamed: list[str]) -> list[str]:
+    """Join the lines from before the stream with those of the stream; the capture has a part of both."""
     whole = streamed[1:-1]  # the first and the last may be parts of lines
     if not whole:
         return captured
     for at in range(len(captured) - 1):
-        seen = captured[at:-1]
-        if seen == whole[: len(seen)]:
+        overlap = captured[at:-1]
+        if overlap == whole[: len(overlap)]:
             return [*captured[:at], *streamed[1:]]
     return streamed
 
 
-def _without_blank_line(lines: Sequence[str]) -> list[str]:
-    """Without the line that is about to be written, as long as there is nothing on it."""
+def _without_blank_last_line(lines: Sequence[str]) -> list[str]:
+    """Return the lines without an empty last one, which is about to be written."""
     rows = list(lines)
     return rows if rows and rows[-1].strip() else rows[:-1]

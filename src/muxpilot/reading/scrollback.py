@@ -1,4 +1,4 @@
-"""A pane's whole text as lines, with the row at which each begins: one that the screen wrapped is whole."""
+"""Read the whole scrollback of a pane as lines; a line that tmux wrapped into several rows is joined."""
 
 from __future__ import annotations
 
@@ -7,47 +7,53 @@ from collections.abc import Sequence
 
 from muxpilot.records import record
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.objects.capture import without_blank_end
+from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 
 _TRIES = 3
-# A longer one, a whole file without a newline, is told row by row: nobody wants all of it for a word.
+# A longer line, such as a file without newlines, is returned row by row: a search needs only a part of it.
 LONGEST_LINE = 4096
 
 
 @record
 class Scrollback:
-    """The lines without the blanks at their ends, and tmux's number of each one's first row."""
+    """The lines without trailing blanks, and tmux's number of the first row of each line."""
 
     texts: list[str]
     numbers: list[int]
 
 
-async def scrollback(tmux: Tmux, pane: PaneId) -> Scrollback:
-    """tmux tells rows and lines in two answers; those of a pane that never rests may not fit: then rows."""
+async def read_scrollback(tmux: Tmux, pane: PaneId) -> Scrollback:
+    """Read the scrollback and the screen.
+
+    Rows and joined lines come from two captures. If the pane printed in between and they still disagree after
+    three tries, each row becomes a line.
+    """
     for _ in range(_TRIES):
         rows, lines, row = await asyncio.gather(
-            tmux.capture.padded(pane), tmux.capture.between(pane, "-", "-", join=True), tmux.panes.get(pane)
+            tmux.capture.padded_rows(pane),
+            tmux.capture.rows_between(pane, "-", "-", join=True),
+            tmux.panes.get(pane),
         )
-        starts = _starts(rows, lines)
+        starts = _find_line_starts(rows, lines)
         if starts is not None:
             break
     top = max(0, len(rows) - row.height)
     starts = list(range(len(rows))) if starts is None else starts
     ends = [*starts[1:], len(rows)]
     texts = ["".join(rows[start:end]).rstrip(" ") for start, end in zip(starts, ends, strict=True)]
-    texts = without_blank_end(texts)
+    texts = strip_trailing_blank_rows(texts)
     return Scrollback(texts, [start - top for start in starts[: len(texts)]])
 
 
-def _starts(rows: Sequence[str], lines: Sequence[str]) -> list[int] | None:
-    """At which rows the lines begin; None if these are not the rows of these lines."""
+def _find_line_starts(rows: Sequence[str], lines: Sequence[str]) -> list[int] | None:
+    """Return the row at which each line begins; None if these are not the rows of these lines."""
     starts: list[int] = []
     at = 0
     for line in lines:
         first, done = at, 0
         while at < len(rows) and (done < len(line) or at == first):
             if line[done : done + len(rows[at])].rstrip(" ") != rows[at].rstrip(" "):
-                return None  # newer ones of tmux pad a row further than a line
+                return None  # only blanks may differ: newer versions of tmux pad a row further than a line
             done += len(rows[at])
             at += 1
         if done < len(line):

@@ -1,1 +1,1 @@
-"""Recording what a pane prints, with its times, and reading that back."""
+"""Record the output of panes with its timing, and play recordings back."""

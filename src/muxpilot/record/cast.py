@@ -1,4 +1,4 @@
-"""asciicast v2: a line of JSON that says how large the screen is, then one for each thing that happened."""
+"""Write and read asciicast v2 files: a JSON line with the size of the screen, then one for each event."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from typing import Any
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
+from muxpilot.terminal.escapes import CLEAR_SCREEN, HIDE_CURSOR, RESET_STYLE, move_cursor
 
 _LONGEST_PAUSE_S = 86_400.0
-_RESIZED = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
+_SIZE = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
 
-# Makes a new file of this name, open for writing, or says why it may not or cannot be.
-Create = Callable[[str], int]
+# Creates a file of this name and returns its open descriptor, or raises why it must not or cannot.
+CreateFile = Callable[[str], int]
 
 
 class CastFile:
-    """One that is being written; whoever reads it meanwhile sees whole lines."""
+    """A recording that is being written. Each event is flushed, so that readers see whole lines."""
 
-    def __init__(self, path: Path, columns: int, rows: int, create: Create) -> None:
+    def __init__(self, path: Path, columns: int, rows: int, create: CreateFile) -> None:
         self._file = os.fdopen(create(str(path)), "w", encoding="utf-8", newline="\n")
         self.path = path
         self.bytes = 0
@@ -34,7 +35,7 @@ class CastFile:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         head = {"version": 2, "width": columns, "height": rows, "timestamp": int(time.time())}
         try:
-            self._line({**head, "env": {"TERM": "tmux-256color"}})
+            self._write_line({**head, "env": {"TERM": "tmux-256color"}})
         except OSError:
             self.close()
             raise
@@ -43,105 +44,112 @@ class CastFile:
     def seconds(self) -> float:
         return (time.monotonic() if self._ended is None else self._ended) - self._began
 
-    def output(self, data: bytes) -> None:
-        """A character that is not whole yet waits for its rest."""
+    def write_output(self, data: bytes) -> None:
+        """Write output; a character that is not complete yet waits for its rest."""
         text = self._decode(data)
         if text:
-            self.event("o", text)
+            self.write_event("o", text)
 
-    def event(self, kind: str, text: str) -> None:
+    def write_event(self, kind: str, text: str) -> None:
         if self._ended is None:
-            self._line([round(self.seconds, 6), kind, text])
+            self._write_line([round(self.seconds, 6), kind, text])
 
     def close(self) -> None:
         if self._ended is None:
             self._ended = time.monotonic()
             self._file.close()
 
-    def _line(self, value: object) -> None:
+    def _write_line(self, value: object) -> None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
         self._file.write(text)
         self._file.flush()
         self.bytes += len(text.encode())
 
 
-def first_look(lines: Sequence[str], cursor: tuple[int, int] | None) -> str:
-    """What paints a screen as it was when the recording began."""
-    text = "\x1b[H\x1b[2J" + "\r\n".join(line.rstrip(" ") for line in lines).rstrip("\r\n") + "\x1b[0m"
-    return f"{text}\x1b[{cursor[1] + 1};{cursor[0] + 1}H" if cursor is not None else f"{text}\x1b[?25l"
+def paint_screen(lines: Sequence[str], cursor: tuple[int, int] | None) -> str:
+    """Return the sequences that paint a screen; this is the first event of a recording."""
+    text = "\r\n".join(line.rstrip(" ") for line in lines).rstrip("\r\n")
+    return f"{CLEAR_SCREEN}{text}{RESET_STYLE}{move_cursor(*cursor) if cursor is not None else HIDE_CURSOR}"
 
 
 @record
-class Event:
+class CastEvent:
+    """One line of a recording: `kind` is "o" for output, "r" for a new size, "m" for a marker."""
+
     seconds: float
     kind: str
     text: str
 
 
-def events(path: Path) -> Iterator[Event]:
-    """What a file holds; one that is no recording is said to be none, and where."""
-    values = _values(path)
-    _size(next(values), path)
+def read_events(path: Path) -> Iterator[CastEvent]:
+    """Yield the events of a recording; raise with the line number if the file is not a recording."""
+    values = _read_values(path)
+    _parse_size(next(values), path)
     for number, value in enumerate(values, 2):
         if value is not None:
-            yield _event(value, path, number)
+            yield _parse_event(value, path, number)
 
 
-def played(path: Path, *, speed: float, idle: float) -> Iterator[Event]:
-    """The same with the seconds at which each is to be shown: so much faster, and without long pauses."""
+def play_events(path: Path, *, speed: float, idle: float) -> Iterator[CastEvent]:
+    """Yield the events with the seconds at which to show them.
+
+    They play `speed` times as fast as recorded, with pauses of at most `idle` seconds.
+    """
     before = at = 0.0
-    for event in events(path):
+    for event in read_events(path):
         at += min(max(event.seconds - before, 0.0), idle, _LONGEST_PAUSE_S) / speed
         before = max(event.seconds, before)
-        yield Event(at, event.kind, event.text)
+        yield CastEvent(at, event.kind, event.text)
 
 
-def sizes(path: Path) -> Iterator[tuple[int, int]]:
-    """Columns and rows: at first, and each time that they changed."""
-    yield _size(next(_values(path)), path)
-    yield from (size for event in events(path) if (size := resized(event)) is not None)
+def read_sizes(path: Path) -> Iterator[tuple[int, int]]:
+    """Yield columns and rows: the first size, then each new one."""
+    yield _parse_size(next(_read_values(path)), path)
+    yield from (size for event in read_events(path) if (size := parse_resize(event)) is not None)
 
 
-def resized(event: Event) -> tuple[int, int] | None:
-    found = _RESIZED.fullmatch(event.text) if event.kind == "r" else None
+def parse_resize(event: CastEvent) -> tuple[int, int] | None:
+    found = _SIZE.fullmatch(event.text) if event.kind == "r" else None
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _values(path: Path) -> Iterator[Any]:
-    """The JSON of each line, None for an empty one."""
+def _read_values(path: Path) -> Iterator[Any]:
+    """Yield the value of each line, None for an empty one."""
     try:
         with path.open(encoding="utf-8") as file:
-            yield _json(file.readline(), path, 1)
+            yield _parse_json(file.readline(), path, 1)
             for number, line in enumerate(file, 2):
-                yield _json(line, path, number) if line.strip() else None
+                yield _parse_json(line, path, number) if line.strip() else None
     except (OSError, UnicodeDecodeError) as error:
         words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise BadInput(f"The recording {str(path)!r} cannot be read: {words}.") from None
 
 
-def _json(line: str, path: Path, number: int) -> Any:
+def _parse_json(line: str, path: Path, number: int) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        raise _no_cast(path, number) from None
+        raise _not_a_cast(path, number) from None
 
 
-def _size(head: Any, path: Path) -> tuple[int, int]:
+def _parse_size(head: Any, path: Path) -> tuple[int, int]:
     if isinstance(head, dict) and head.get("version") == 2:
         width, height = (head.get(name) for name in ("width", "height"))
         if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
             return width, height
-    raise _no_cast(path, 1)
+    raise _not_a_cast(path, 1)
 
 
-def _event(value: Any, path: Path, number: int) -> Event:
+def _parse_event(value: Any, path: Path, number: int) -> CastEvent:
     if isinstance(value, list) and len(value) == 3:
         seconds, kind, text = value
         is_time = isinstance(seconds, int | float) and math.isfinite(seconds) and seconds >= 0
         if is_time and isinstance(kind, str) and isinstance(text, str):
-            return Event(seconds, kind, text)
-    raise _no_cast(path, number)
+            return CastEvent(seconds, kind, text)
+    raise _not_a_cast(path, number)
 
 
-def _no_cast(path: Path, line: int) -> BadInput:
-    return BadInput(f"{str(path)!r} is no asciicast v2 file: see its line {line}.", "record-pane makes them.")
+def _not_a_cast(path: Path, line: int) -> BadInput:
+    return BadInput(
+        f"{str(path)!r} is not an asciicast v2 file: see line {line}.", "Record one with record-pane."
+    )

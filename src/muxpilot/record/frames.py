@@ -1,7 +1,7 @@
-"""A recording as a film: a private tmux plays it, and its own cells become frames.
+"""Render a recording as frames: a private tmux plays it, and its screen is captured.
 
-The pane has no program: what is shown there is written by `display-message -I`, which is done when tmux has
-taken all of it. So a frame is what tmux says that the recording looks like, and waits for nothing.
+The pane of that tmux has no program. `display-message -I` writes the recording into it and returns when tmux
+has read all of it. So each frame is exactly what tmux shows, and no frame needs a wait.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Self
 
 from muxpilot.errors import BadInput, Refused
 from muxpilot.pictures.gif import Frame
-from muxpilot.record.cast import Event, played, resized, sizes
-from muxpilot.terminal.cells import Screen, screen
+from muxpilot.record.cast import CastEvent, parse_resize, play_events, read_sizes
+from muxpilot.terminal.cells import CellGrid, parse_screen
+from muxpilot.terminal.escapes import RESET_TERMINAL
 from muxpilot.tmux.version import EMOJI_ARE_JOINED, parse
 
 _MOST_FRAMES = 400
@@ -27,32 +28,34 @@ _SHORTEST_S = 0.1
 _LAST_S = 3.0
 _LARGEST = (500, 200)
 _DEADLINE_S = 30
-_GUARD = """\
+_WAIT_FOR_PARENT = """\
 trap "" HUP
 while kill -0 "$0" 2>/dev/null; do sleep 1; done
 tmux -S "$1" kill-server; rm -f "$1"; rmdir "$2"
 """
-# A pane without a program has no cursor, and begins each line at the left, until it is told to be a terminal.
-_RESET = "\x1bc"
+# Until it is reset, a pane without a program has no cursor and starts each line at the left margin.
 _CURSOR = "#{cursor_x} #{cursor_y} #{cursor_flag} #{version}"
 
 
-def film(path: Path, *, speed: float, idle: float) -> Iterator[Frame]:
-    """What the recording shows, a new frame where that changes, and not too many of them."""
-    columns, rows = (max(sides) for sides in zip(*sizes(path), strict=True))
+def render_frames(path: Path, *, speed: float, idle: float) -> Iterator[Frame]:
+    """Yield a frame with its duration whenever the screen changes, at most about 400 of them."""
+    columns, rows = (max(sides) for sides in zip(*read_sizes(path), strict=True))
     if columns > _LARGEST[0] or rows > _LARGEST[1]:
-        raise BadInput(f"A screen of {columns} by {rows} is too large for a GIF.", "500 by 200 are possible.")
-    end = max((event.seconds for event in played(path, speed=speed, idle=idle)), default=0.0)
+        what = f"A screen of {columns} by {rows} is too large for a GIF."
+        raise BadInput(what, "The largest is 500 by 200.")
+    end = max((event.seconds for event in play_events(path, speed=speed, idle=idle)), default=0.0)
     step = max(_SHORTEST_S, end / _MOST_FRAMES)
-    with _Stage(columns, rows) as stage:
-        stage.resize(*next(sizes(path)))
-        yield from _timed(stage, played(path, speed=speed, idle=idle), step, end)
+    with _PlayerTmux(columns, rows) as player:
+        player.resize(*next(read_sizes(path)))
+        yield from _time_frames(player, play_events(path, speed=speed, idle=idle), step, end)
 
 
-def _timed(stage: _Stage, events: Iterable[Event], step: float, end: float) -> Iterator[Frame]:
-    shown, since = stage.screen(_RESET), 0.0
+def _time_frames(
+    player: _PlayerTmux, events: Iterable[CastEvent], step: float, end: float
+) -> Iterator[Frame]:
+    shown, since = player.show(RESET_TERMINAL), 0.0
     for number, together in groupby(events, lambda event: int(event.seconds / step)):
-        now = _after(stage, together)
+        now = _play_together(player, together)
         if now != shown:
             if number:
                 yield shown, number * step - since
@@ -60,46 +63,49 @@ def _timed(stage: _Stage, events: Iterable[Event], step: float, end: float) -> I
     yield shown, max(end - since, 0.0) + _LAST_S
 
 
-def _after(stage: _Stage, events: Iterable[Event]) -> Screen:
+def _play_together(player: _PlayerTmux, events: Iterable[CastEvent]) -> CellGrid:
+    """Play the events of one frame and return the screen after them."""
     text = ""
     for event in events:
         if event.kind == "o":
             text += event.text
-        elif (size := resized(event)) is not None:
-            stage.screen(text)
-            stage.resize(*size)
+        elif (size := parse_resize(event)) is not None:
+            player.show(text)
+            player.resize(*size)
             text = ""
-    return stage.screen(text)
+    return player.show(text)
 
 
-class _Stage:
-    """The private tmux. It ends with us, however we end: its other pane looks whether we are there."""
+class _PlayerTmux:
+    """The private tmux server. A script in its other pane ends it when our process has ended in any way."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self._columns, self._rows = columns, rows
-        self._leaving = contextlib.ExitStack()
+        self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as leaving:
-            folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="muxpilot-film-")))
+            folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="muxpilot-frames-")))
             self._socket = folder / "s"
-            leaving.callback(self._tmux, "kill-server")
-            guard = shlex.join(("sh", "-c", _GUARD, str(os.getpid()), str(self._socket), str(folder)))
+            leaving.callback(self._run_tmux, "kill-server")
+            guard = shlex.join(
+                ("sh", "-c", _WAIT_FOR_PARENT, str(os.getpid()), str(self._socket), str(folder))
+            )
             new = ("split-window", "-d", "-P", "-F", "#{pane_id}", "")
-            self._pane = self._tmux("new-session", "-d", guard, ";", *new).strip()
-            self._tmux("break-pane", "-d", "-s", self._pane)
-            self._leaving = leaving.pop_all()
+            self._pane = self._run_tmux("new-session", "-d", guard, ";", *new).strip()
+            self._run_tmux("break-pane", "-d", "-s", self._pane)
+            self._cleanup = leaving.pop_all()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._leaving.close()
+        self._cleanup.close()
 
     def resize(self, columns: int, rows: int) -> None:
-        self._tmux("resize-window", "-t", self._pane, "-x", str(columns), "-y", str(rows))
+        self._run_tmux("resize-window", "-t", self._pane, "-x", str(columns), "-y", str(rows))
 
-    def screen(self, text: str) -> Screen:
-        """What is shown after this text, too."""
-        first, *lines = self._tmux(
+    def show(self, text: str) -> CellGrid:
+        """Write text to the pane and return the screen."""
+        first, *lines = self._run_tmux(
             *("display-message", "-I", "-t", self._pane, ";"),
             *("display-message", "-p", "-t", self._pane, _CURSOR, ";"),
             *("capture-pane", "-p", "-e", "-N", "-t", self._pane),
@@ -108,9 +114,11 @@ class _Stage:
         *numbers, version = first.split()
         x, y, is_visible = map(int, numbers)
         is_joined = parse(version) >= EMOJI_ARE_JOINED
-        return screen(lines, self._columns, self._rows, (x, y) if is_visible else None, is_joined=is_joined)
+        return parse_screen(
+            lines, self._columns, self._rows, (x, y) if is_visible else None, is_joined=is_joined
+        )
 
-    def _tmux(self, *command: str, given: str = "") -> str:
+    def _run_tmux(self, *command: str, given: str = "") -> str:
         argv = ("tmux", "-u", "-f", "/dev/null", "-S", str(self._socket), *command)
         try:
             done = subprocess.run(

@@ -1,7 +1,7 @@
-"""Dialogues with programs that have a prompt: python, node, psql, gdb and whatever else waits for a line."""
+"""Dialogues with programs that have a prompt: python, node, psql, gdb and any other that waits for a line."""
 
 from __future__ import annotations
 
-from muxpilot.repl.dialogue import Reply, converse
+from muxpilot.repl.dialogue import ReplReply, run_dialogue
 
-__all__ = ["Reply", "converse"]
+__all__ = ["ReplReply", "run_dialogue"]

@@ -1,7 +1,7 @@
-"""One input to the program in front of a pane, and its whole answer.
+"""Gives one input to the program in front of a pane, and returns its whole answer.
 
-A step is typed only while the program waits for it, and is done when its prompt stands at the end of all
-output and the program waits again: what merely looks like a prompt in the middle of output fools nobody.
+A step is typed only while the program waits for it. It is done when the prompt is at the end of all output
+and the program waits again. Text in the middle of output that looks like a prompt does not end a step.
 """
 
 from __future__ import annotations
@@ -12,24 +12,29 @@ from collections.abc import Sequence
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.repl.exchange import MOST_OUTPUT, Listener, Turn
-from muxpilot.repl.outcome import Verdict, Verdicts
-from muxpilot.repl.prompt_table import Search, Style
-from muxpilot.repl.steps import By, Step, checked, steps_of
-from muxpilot.repl.wait_ready import Ready, readied
-from muxpilot.shells.command_output import Output
-from muxpilot.shells.pane_shell import Exclusive
-from muxpilot.tmux import Pane, PaneId, Tmux
+from muxpilot.repl.exchange import MOST_OUTPUT, Exchange, StreamListener
+from muxpilot.repl.outcome import Outcome, OutcomeDetector
+from muxpilot.repl.prompt_table import FindPrompt, InputStyle
+from muxpilot.repl.steps import InputMethod, InputStep, split_into_steps, validate_input
+from muxpilot.repl.wait_ready import ReadyProgram, wait_for_program
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.pane_context import PaneTypingLock
+from muxpilot.tasks import TaskSet
+from muxpilot.timing import ReplTiming
+from muxpilot.tmux import PaneId, Tmux
+from muxpilot.trace import Trace, area
 
-# A terminal that gathers lines itself cuts them at 4 kB.
+# A terminal in canonical mode cuts lines at 4 kB.
 _LONGEST_LINE = 4000
+# So many bytes of whole lines are typed at once.
 _PIECE_BYTES = 1000
-_ECHO_S = 2.0
+_KILL_LINE = b"\x15"
+_QUOTED_TAB = "\x16\t"  # a bare tab would complete
 
 
 @record
-class Reply:
-    """`note` tells what an agent should do next, where that is not plain."""
+class ReplReply:
+    """The answer of a program. `note` says what to do next, where that is not obvious."""
 
     output: str
     exited: bool = False
@@ -37,68 +42,98 @@ class Reply:
     note: str | None = None
 
 
-async def converse(
-    tmux: Tmux, pane: PaneId, text: str, *, search: Search | None, timeout_s: float, exclusive: Exclusive
-) -> Reply:
-    """Give an input to the program in front of a pane, and wait for all that it says to it."""
-    text = checked(text)
+async def run_dialogue(
+    tmux: Tmux,
+    pane: PaneId,
+    text: str,
+    *,
+    search: FindPrompt | None,
+    timeout_s: float,
+    typing_lock: PaneTypingLock,
+    timing: ReplTiming | None = None,
+) -> ReplReply:
+    """Give an input to the program in front of a pane, and wait for all that it answers."""
+    text = validate_input(text)
+    timing = timing or ReplTiming()
+    trace = area("repl").child(server=tmux.socket, pane=pane)
     deadline = asyncio.get_running_loop().time() + timeout_s
     async with tmux.streams.open(pane) as stream:
-        ready = await readied(tmux, pane, stream, deadline, search=search)
+        with trace.step("wait for program"):
+            ready = await wait_for_program(
+                tmux, pane, stream, deadline, search=search, timing=timing, trace=trace
+            )
         await tmux.streams.catch_up(pane)
-        listener = Listener(stream, is_whole=tmux.streams.is_ours(pane))
-        following = asyncio.ensure_future(listener.follow())
-        dialogue = Dialogue(tmux, ready, listener, deadline, exclusive)
+        listener = StreamListener(stream, is_whole=tmux.streams.is_own_pane(pane))
+        tasks = TaskSet(trace)
+        tasks.start(listener.follow(), name="read stream")
+        detector = OutcomeDetector(ready, listener, deadline, timing=timing, trace=trace)
+        dialogue = Dialogue(tmux, ready, listener, detector, typing_lock, timing=timing, trace=trace)
         try:
             return await dialogue.run(text)
         finally:
             dialogue.close()
-            following.cancel()
-            await asyncio.wait([following])
+            await tasks.close()
 
 
 class Dialogue:
+    """One input, step by step, and the answer so far."""
+
     def __init__(
-        self, tmux: Tmux, ready: Ready, listener: Listener, deadline: float, exclusive: Exclusive
+        self,
+        tmux: Tmux,
+        ready: ReadyProgram,
+        listener: StreamListener,
+        detector: OutcomeDetector,
+        typing_lock: PaneTypingLock,
+        *,
+        timing: ReplTiming,
+        trace: Trace,
     ) -> None:
         self._tmux = tmux
-        self._row: Pane = ready.row
-        self._seen = Verdicts(ready, listener, deadline)
+        self._row = ready.row
         self._listener = listener
-        self._exclusive = exclusive
-        self._said = Output(ready.row.height, 4 * MOST_OUTPUT)
-        self._turn: Turn | None = None
+        self._detector = detector
+        self._typing_lock = typing_lock
+        self._timing = timing
+        self._trace = trace
+        self._answer = CommandOutput(ready.row.height, 4 * MOST_OUTPUT)
+        self._exchange: Exchange | None = None
 
     def close(self) -> None:
-        self._said.close()
-        if self._turn is not None:
-            self._turn.close()
+        self._answer.close()
+        if self._exchange is not None:
+            self._exchange.close()
 
-    async def run(self, text: str) -> Reply:
-        goes_on = self._seen.prompt.asks_for_more(self._seen.before)
-        steps = steps_of(self._seen.prompt.kind, text, goes_on=goes_on)
-        self._refuse_long(steps)
+    async def run(self, text: str) -> ReplReply:
+        """Give the input to the program, as long as it takes it."""
+        detector = self._detector
+        goes_on = detector.prompt.asks_for_more(detector.line)
+        steps = split_into_steps(detector.prompt.kind, text, goes_on=goes_on)
+        self._trace.debug("input begins", kind=detector.prompt.kind.name, steps=len(steps), goes_on=goes_on)
+        self._refuse_long_lines(steps)
         if goes_on:
             await self._clear_indent()
-        verdict = Verdict.PROMPT
+        outcome = Outcome.PROMPT
         while steps:
             step, *steps = steps
-            verdict = await self._take(step)
-            if verdict is Verdict.MORE and step.may_close:
-                verdict = await self._take(Step("", By.TYPING))
-            if not self._goes_on_after(verdict):
+            outcome = await self._run_step(step)
+            if outcome is Outcome.MORE and step.may_need_empty_line:
+                outcome = await self._run_step(InputStep("", InputMethod.TYPING))
+            if not self._takes_next_step(outcome):
                 break
-        return self._reply(verdict, steps)
+        self._trace.debug("input ends", outcome=outcome.name, untyped_steps=len(steps))
+        return self._reply(outcome, steps)
 
-    def _goes_on_after(self, verdict: Verdict) -> bool:
-        """A program that we know asks for something else than the next step."""
-        if verdict is Verdict.ASKS:
-            return self._seen.prompt.kind.name == "unknown" and self._seen.state.waiting_for != "password"
-        return verdict in (Verdict.PROMPT, Verdict.MORE)
+    def _takes_next_step(self, outcome: Outcome) -> bool:
+        """Return whether the next step may be typed. A known program that asks wants something else."""
+        detector = self._detector
+        if outcome is Outcome.ASKS:
+            return detector.prompt.kind.name == "unknown" and detector.state.waiting_for != "password"
+        return outcome in (Outcome.PROMPT, Outcome.MORE)
 
-    def _refuse_long(self, steps: Sequence[Step]) -> None:
+    def _refuse_long_lines(self, steps: Sequence[InputStep]) -> None:
         longest = max(len(line.encode()) for step in steps for line in step.text.split("\n"))
-        if self._seen.state.is_canonical and longest > _LONGEST_LINE:
+        if self._detector.state.is_canonical and longest > _LONGEST_LINE:
             raise BadInput(
                 f"The argument 'input' has a line of {longest} bytes; this program's terminal takes "
                 f"{_LONGEST_LINE}.",
@@ -106,124 +141,130 @@ class Dialogue:
             )
 
     async def _clear_indent(self) -> None:
-        """An editor that indents by itself has put blanks behind the prompt."""
-        is_indented = len(self._seen.before) - len(self._seen.before.rstrip()) > 1
-        if self._seen.prompt.kind.style in (Style.PYTHON, Style.CELL) and is_indented:
-            await self._tmux.input.send_bytes(self._row.id, b"\x15")
+        """Remove the blanks that an editor which indents by itself has put after the prompt."""
+        line, style = self._detector.line, self._detector.prompt.kind.style
+        is_indented = len(line) - len(line.rstrip()) > 1
+        if style in (InputStyle.PYTHON, InputStyle.CELL) and is_indented:
+            await self._tmux.input.send_bytes(self._row.id, _KILL_LINE)
 
-    async def _take(self, step: Step) -> Verdict:
-        if self._turn is not None:
-            self._turn.close()
-        state = self._seen.state
-        turn = self._turn = Turn(
+    async def _run_step(self, step: InputStep) -> Outcome:
+        if self._exchange is not None:
+            self._exchange.close()
+        state = self._detector.state
+        exchange = self._exchange = Exchange(
             step,
             self._row.height,
-            before=self._seen.before,
-            is_pasting=self._listener.is_pasting,
+            before=self._detector.line,
+            has_paste_mode=self._listener.has_paste_mode,
             echoes=not (state.is_canonical and state.has_echo is False),
         )
-        self._listener.begin(turn)
-        async with self._exclusive(self._tmux, self._row.id):
-            await self._send(step, turn)
-        verdict = await self._seen.of(turn)
-        self._keep(turn, verdict)
-        return verdict
+        self._listener.begin(exchange)
+        async with self._typing_lock(self._tmux, self._row.id):
+            await self._send(step, exchange)
+        self._trace.debug("step typed", method=step.method.name, length=len(step.text))
+        with self._trace.step("wait for outcome"):
+            outcome = await self._detector.wait_for_outcome(exchange)
+        self._add_answer(exchange, outcome)
+        return outcome
 
-    async def _send(self, step: Step, turn: Turn) -> None:
+    async def _send(self, step: InputStep, exchange: Exchange) -> None:
         pane, send = self._row.id, self._tmux.input
-        if step.by is By.BYTES:
+        if step.method is InputMethod.BYTES:
             await send.send_bytes(pane, step.text.encode("utf-8", "surrogateescape"))
-        elif step.by is By.TYPING and "\t" not in step.text:
+        elif step.method is InputMethod.TYPING and "\t" not in step.text:
             await send.type(pane, step.text, enter=True)
-        elif step.by is By.TYPING and self._listener.is_pasting is False:
-            quoted = step.text.replace("\t", "\x16\t")  # or it would complete
+        elif step.method is InputMethod.TYPING and self._listener.has_paste_mode is False:
+            quoted = step.text.replace("\t", _QUOTED_TAB)
             await send.send_bytes(pane, quoted.encode("utf-8", "surrogateescape") + b"\r")
         else:
-            await self._paste(self._with_tabs_quoted(step.text), turn)
+            await self._paste(self._quote_tabs(step.text), exchange)
 
-    async def _paste(self, text: str, turn: Turn) -> None:
+    async def _paste(self, text: str, exchange: Exchange) -> None:
         pane, send = self._row.id, self._tmux.input
-        if self._listener.is_pasting is not False:
+        if self._listener.has_paste_mode is not False:
             await send.paste(pane, text, enter=True)
             return
-        sent = 0
-        for piece in _pieces(f"{text}\r"):
-            await self._echoed(turn, sent)
+        sent_lines = 0
+        for piece in _split_into_pieces(f"{text}\r"):
+            await self._wait_for_echo(exchange, sent_lines)
             await send.send_bytes(pane, piece.encode("utf-8", "surrogateescape"))
-            sent += piece.count("\n")
+            sent_lines += piece.count("\n")
 
-    async def _echoed(self, turn: Turn, newlines: int) -> None:
-        """Until the next prompt has come: the terminal echoes what is typed between two lines once more."""
+    async def _wait_for_echo(self, exchange: Exchange, lines: int) -> None:
+        """Wait for the next prompt: the terminal echoes what is typed between two lines once more."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + _ECHO_S
-        while not turn.has_echoed(newlines) and loop.time() < until and self._listener.ended is None:
-            await self._listener.change(until - loop.time())
+        until = loop.time() + self._timing.echo_s
+        while not exchange.has_echoed(lines) and loop.time() < until and self._listener.ended is None:
+            await self._listener.wait_for_change(until - loop.time())
 
-    def _with_tabs_quoted(self, text: str) -> str:
-        """Those behind the indentation, where a paste is typed: there they would complete."""
-        if self._listener.is_pasting is not False or "\t" not in text:
+    def _quote_tabs(self, text: str) -> str:
+        """Quote tabs after the indentation, where a paste is typed: there they would complete."""
+        if self._listener.has_paste_mode is not False or "\t" not in text:
             return text
-        return re.sub(r"(?m)(?<=\S)(.*?)\t", lambda found: found[0].replace("\t", "\x16\t"), text)
+        return re.sub(r"(?m)(?<=\S)(.*?)\t", lambda found: found[0].replace("\t", _QUOTED_TAB), text)
 
-    def _keep(self, turn: Turn, verdict: Verdict) -> None:
-        """What it said to this step, behind what it said to those before."""
-        turn.settle()
-        text = turn.text()
-        if verdict is Verdict.PROMPT:
-            text = self._seen.prompt.cut(text) or ""
-        elif verdict is Verdict.MORE:
-            text = _without_last_line(text) if turn.is_past_echo else ""
-        elif verdict is Verdict.EXITED:
-            text = self._without_shell(text)
+    def _add_answer(self, exchange: Exchange, outcome: Outcome) -> None:
+        """Add the answer to this step to the answers to the steps before."""
+        exchange.strip_echo()
+        text = exchange.text()
+        if outcome is Outcome.PROMPT:
+            text = self._detector.prompt.without_prompt(text) or ""
+        elif outcome is Outcome.MORE:
+            text = _without_last_line(text) if exchange.is_past_echo else ""
+        elif outcome is Outcome.EXITED:
+            text = self._without_shell_prompt(text)
         else:
             text = text.removesuffix("\n")
-        if text or verdict is Verdict.PROMPT:
-            self._add(text)
+        if text or outcome is Outcome.PROMPT:
+            self._append(text)
 
-    def _add(self, text: str) -> None:
-        if self._said.size and text:
+    def _append(self, text: str) -> None:
+        if self._answer.size and text:
             text = f"\n{text}"
-        self._said.feed(text.replace("\n", "\r\n").encode("utf-8", "replace"))
+        self._answer.feed(text.replace("\n", "\r\n").encode("utf-8", "replace"))
 
-    def _without_shell(self, text: str) -> str:
-        """The prompt of the shell that came back is not the program's."""
-        shown = self._listener.shells_prompt()
+    def _without_shell_prompt(self, text: str) -> str:
+        """Return the answer without the prompt of the shell that came back after the program."""
+        prompt = self._listener.shell_prompt_after_exit()
         body = text.rstrip()
-        if shown and body.endswith(shown):
-            return body[: -len(shown)].removesuffix("\n")
-        is_shell = self._seen.state.waiting_for == "shell" or self._seen.state.is_remote
+        if prompt and body.endswith(prompt):
+            return body[: -len(prompt)].removesuffix("\n")
+        state = self._detector.state
+        is_shell = state.waiting_for == "shell" or state.is_remote
         if is_shell and self._listener.ended is None:
             return _without_last_line(text)
         return text.removesuffix("\n")
 
-    def _reply(self, verdict: Verdict, left: Sequence[Step]) -> Reply:
-        output = self._said.excerpt(MOST_OUTPUT)[0]
-        notes = [note for note in (self._note(verdict), _unsent(left), self._gap()) if note]
-        return Reply(
-            output, verdict is Verdict.EXITED, verdict is Verdict.TIMEOUT, " ".join(notes) if notes else None
+    def _reply(self, outcome: Outcome, left: Sequence[InputStep]) -> ReplReply:
+        output = self._answer.excerpt(MOST_OUTPUT)[0]
+        notes = [note for note in (self._note(outcome), _unsent_note(left), self._gap_note()) if note]
+        return ReplReply(
+            output, outcome is Outcome.EXITED, outcome is Outcome.TIMEOUT, " ".join(notes) if notes else None
         )
 
-    def _note(self, verdict: Verdict) -> str | None:
-        asked = self._seen.before.strip()[-200:]
-        if verdict is Verdict.MORE:
+    def _note(self, outcome: Outcome) -> str | None:
+        line = self._detector.line.strip()[-200:]
+        if outcome is Outcome.MORE:
             return (
-                f"The input is not complete: it waits for the rest at {asked!r}. "
+                f"The input is not complete: the program waits for the rest at {line!r}. "
                 "Send the rest, or give it up with C-c."
             )
-        if verdict is Verdict.ASKS:
-            what = "a password" if self._seen.state.waiting_for == "password" else "input"
-            return f"It waits for {what}: {asked!r}. Answer with run-in-repl or send-keys."
-        if verdict is Verdict.TIMEOUT:
-            return "It has not come back to its prompt; it goes on. Wait with watch-pane, or press C-c."
+        if outcome is Outcome.ASKS:
+            what = "a password" if self._detector.state.waiting_for == "password" else "input"
+            return f"The program waits for {what}: {line!r}. Answer with run-in-repl or send-keys."
+        if outcome is Outcome.TIMEOUT:
+            return (
+                "The program is not back at its prompt; it keeps running. Wait with watch-pane, or press C-c."
+            )
         return None
 
-    def _gap(self) -> str | None:
-        missed = "A part of the output was not seen: the pane's stream was interrupted."
-        return missed if self._listener.has_gap else None
+    def _gap_note(self) -> str | None:
+        note = "A part of the output was not seen: the pane's stream was interrupted."
+        return note if self._listener.has_gap else None
 
 
-def _pieces(text: str) -> list[str]:
-    """Whole lines, so many that a terminal takes them at once."""
+def _split_into_pieces(text: str) -> list[str]:
+    """Return the text in pieces of whole lines that a terminal takes at once."""
     pieces = [""]
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         if pieces[-1] and len((pieces[-1] + line).encode()) > _PIECE_BYTES:
@@ -232,7 +273,7 @@ def _pieces(text: str) -> list[str]:
     return pieces
 
 
-def _unsent(steps: Sequence[Step]) -> str | None:
+def _unsent_note(steps: Sequence[InputStep]) -> str | None:
     if not steps:
         return None
     first = next((line for line in steps[0].text.split("\n") if line.strip()), "")

@@ -1,79 +1,84 @@
-"""What a program says to one step: everything behind the echo of what was typed."""
+"""One step of an input, and the program's answer to it: all output after the echo of the typed text."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
-from muxpilot.repl.steps import Step
-from muxpilot.shells.command_output import Output
-from muxpilot.terminal.text import text_lines
+from muxpilot.repl.steps import InputStep
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.tasks import ChangeSignal
+from muxpilot.terminal.escapes import OSC_BYTES, PASTE_MODE_BYTES
+from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import Data, End, Gap, PaneStream
 
 MOST_OUTPUT = 65536
-_CAP_BYTES = 4 * MOST_OUTPUT
+_KEPT_BYTES = 4 * MOST_OUTPUT
 _LONGEST_ECHO = 1 << 18
-_TAIL = 2000
-_RECENT = 4096
+_TAIL_BYTES = 2000
+_RECENT_BYTES = 4096
 
-# Line editors that take a paste as one edit say where they begin and end: after Enter, output follows.
-_PASTE_MODE, _PASTE_OFF, _PASTE_ON = b"\x1b[?2004", b"\x1b[?2004l", b"\x1b[?2004h"
-_NEWLINES_LOOKED_AT = 3
-# A shell with marks of ours has come back.
-_SHELL_MARKS = (b"\x1b]133;E;", b"\x1b]133;D;")
+# A line editor that takes a paste as one edit turns paste mode on at its prompt and off after Enter. What
+# follows is output.
+_PASTE_OFF, _PASTE_ON = PASTE_MODE_BYTES + b"l", PASTE_MODE_BYTES + b"h"
+# An editor may print more line ends than were typed; the echo's end is looked for in so many.
+_MORE_LINE_ENDS = 3
+# A shell with our marks has come back.
+_SHELL_MARKS = (OSC_BYTES + b"133;E;", OSC_BYTES + b"133;D;")
 
 
-class Turn:
+class Exchange:
     """One step and the answer to it.
 
-    `is_pasting`: whether a line editor that knows pastes reads the step; None if that is not known.
+    `has_paste_mode`: whether a line editor with paste mode reads the step; None if that is not known.
     """
 
     def __init__(
-        self, step: Step, height: int, *, before: str, is_pasting: bool | None, echoes: bool
+        self, step: InputStep, height: int, *, before: str, has_paste_mode: bool | None, echoes: bool
     ) -> None:
-        self.is_pasting = is_pasting
+        """Take the text `before` the cursor. `echoes`: the step will be shown when it is typed."""
+        self.has_paste_mode = has_paste_mode
         self._step = step
         self._before = before
         self._height = height
         self._echo: bytearray | None = bytearray() if echoes else None
-        self._output = Output(height, _CAP_BYTES)
+        self._output = CommandOutput(height, _KEPT_BYTES)
         self._output.feed(b"\r\n")  # editors go up a line and down again before their prompt
 
     @property
     def is_past_echo(self) -> bool:
         return self._echo is None
 
-    def has_echoed(self, newlines: int) -> bool:
-        """Whether so many lines have come, and the prompt of the next."""
-        if self._echo is None or not newlines:
+    def has_echoed(self, line_ends: int) -> bool:
+        """Return whether so many lines have been echoed, and the prompt of the next has come."""
+        if self._echo is None or not line_ends:
             return True
-        return self._echo.count(b"\n") >= newlines and not self._echo.endswith(b"\n")
+        return self._echo.count(b"\n") >= line_ends and not self._echo.endswith(b"\n")
 
     def feed(self, data: bytes) -> None:
+        """Take bytes that came after the step was typed."""
         if self._echo is None:
             self._output.feed(data)
             return
         self._echo += data
-        if self.is_pasting is not None or len(self._echo) > _LONGEST_ECHO:
-            self.settle()
+        if self.has_paste_mode is not None or len(self._echo) > _LONGEST_ECHO:
+            self.strip_echo()
 
-    def settle(self) -> None:
-        """Look for the end of the echo, as far as it has come."""
+    def strip_echo(self) -> None:
+        """Look for the end of the echo in the bytes so far; what follows it is the answer."""
         if self._echo is None:
             return
-        end = self._end_of_echo(bytes(self._echo))
+        end = self._find_echo_end(bytes(self._echo))
         if end is not None:
-            rest, self._echo = bytes(self._echo[end:]), None
-            self._output.feed(rest)
+            answer, self._echo = bytes(self._echo[end:]), None
+            self._output.feed(answer)
 
     def tail(self) -> str:
-        """The last of it; before the echo's end has come, the line that is being edited."""
+        """Return the end of the answer; before the echo has ended, the line that is being edited."""
         if self._echo is None:
-            return self._output.excerpt(_TAIL)[0].removeprefix("\n")
+            return self._output.excerpt(_TAIL_BYTES)[0].removeprefix("\n")
         if b"\n" not in self._echo:
             return ""
-        return "\n".join(text_lines(bytes(self._echo), before=self._before, height=self._height))
+        return "\n".join(render_lines(bytes(self._echo), before=self._before, height=self._height))
 
     def text(self) -> str:
         if self._echo is not None:
@@ -83,89 +88,91 @@ class Turn:
     def close(self) -> None:
         self._output.close()
 
-    def _end_of_echo(self, data: bytes) -> int | None:
-        at = data.find(_PASTE_OFF) if self.is_pasting is not False else -1
+    def _find_echo_end(self, data: bytes) -> int | None:
+        at = data.find(_PASTE_OFF) if self.has_paste_mode is not False else -1
         if at >= 0:
             return at + len(_PASTE_OFF)
-        if self.is_pasting and len(data) <= _LONGEST_ECHO:
+        if self.has_paste_mode and len(data) <= _LONGEST_ECHO:
             return None
-        ends = _newlines(data, self._step.newlines + _NEWLINES_LOOKED_AT)[self._step.newlines - 1 :]
+        typed = self._step.echo_lines
+        ends = _find_line_ends(data, typed + _MORE_LINE_ENDS)[typed - 1 :]
         for end in ends:
             if self._shows_step(data[:end]):
                 return end
-        return ends[0] if ends and self.is_pasting is not None else 0 if len(data) > _LONGEST_ECHO else None
+        if ends and self.has_paste_mode is not None:
+            return ends[0]
+        return 0 if len(data) > _LONGEST_ECHO else None
 
     def _shows_step(self, data: bytes) -> bool:
-        shown = "".join(text_lines(data, before=self._before, height=self._height))
-        return _squashed(shown).endswith(_squashed(self._step.shown))
+        shown = "".join(render_lines(data, before=self._before, height=self._height))
+        return _without_blanks(shown).endswith(_without_blanks(self._step.last_echo_line))
 
 
-class Listener:
-    """Reads a pane's stream for whoever has the turn."""
+class StreamListener:
+    """Reads a pane's stream, and gives the bytes to the current exchange."""
 
     def __init__(self, stream: PaneStream, *, is_whole: bool) -> None:
-        self._turn: Turn | None = None
+        """Read from a stream; `is_whole` says that it has the pane's output from its first byte on."""
         self.last_output = asyncio.get_running_loop().time()
         self.ended: End | None = None
         self.has_gap = False
-        self._stream = stream
-        self._recent = b""
-        self.is_pasting = _is_pasting(
+        self.has_paste_mode = _find_paste_mode(
             stream.read(stream.start, stream.end), otherwise=False if is_whole else None
         )
-        self._change = asyncio.Event()
+        self._exchange: Exchange | None = None
+        self._stream = stream
+        self._recent = b""
+        self._signal = ChangeSignal()
 
     @property
     def silence_s(self) -> float:
         return asyncio.get_running_loop().time() - self.last_output
 
-    def begin(self, turn: Turn) -> None:
-        """From now on everything is an answer to this."""
-        self._turn, self._recent = turn, b""
+    def begin(self, exchange: Exchange) -> None:
+        """Give all output from now on to this exchange."""
+        self._exchange, self._recent = exchange, b""
         self.last_output = asyncio.get_running_loop().time()
 
     async def follow(self) -> None:
+        """Read the stream until its end."""
         async for event in self._stream.follow(self._stream.end):
             if isinstance(event, Data):
-                self._hear(event.data)
+                self._feed(event.data)
             elif isinstance(event, Gap):
                 self.has_gap = True
             elif isinstance(event, End):
                 self.ended = event
-            self._change.set()
-            self._change = asyncio.Event()
+            self._signal.notify()
 
-    async def change(self, timeout_s: float) -> None:
-        """Until something comes, or until then."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._change.wait()
+    async def wait_for_change(self, timeout_s: float) -> None:
+        await self._signal.wait(timeout_s)
 
-    def shells_prompt(self) -> str | None:
-        """What a shell has shown since the program ended, where it says where that begins."""
+    def shell_prompt_after_exit(self) -> str | None:
+        """Return what a shell has shown since the program ended; None if nothing tells where it begins."""
         starts = [at for mark in _SHELL_MARKS if (at := self._recent.rfind(mark)) >= 0]
         starts = starts or [at for at in [self._recent.rfind(_PASTE_ON)] if at >= 0]
         if not starts:
             return None
-        lines = text_lines(self._recent[min(starts) :])
+        lines = render_lines(self._recent[min(starts) :])
         return "\n".join(lines).strip()
 
-    def _hear(self, data: bytes) -> None:
+    def _feed(self, data: bytes) -> None:
         self.last_output = asyncio.get_running_loop().time()
-        self._recent = (self._recent + data)[-_RECENT:]
-        self.is_pasting = _is_pasting(self._recent, otherwise=self.is_pasting)
-        if self._turn is not None:
-            self._turn.feed(data)
+        self._recent = (self._recent + data)[-_RECENT_BYTES:]
+        self.has_paste_mode = _find_paste_mode(self._recent, otherwise=self.has_paste_mode)
+        if self._exchange is not None:
+            self._exchange.feed(data)
 
 
-def _is_pasting(data: bytes, *, otherwise: bool | None) -> bool | None:
-    at = data.rfind(_PASTE_MODE)
-    mode = data[at + len(_PASTE_MODE) :][:1] if at >= 0 else b""
-    return mode == b"h" if mode in (b"h", b"l") and mode else otherwise
+def _find_paste_mode(data: bytes, *, otherwise: bool | None) -> bool | None:
+    """Return whether paste mode was turned on last; `otherwise` if the bytes do not tell."""
+    at = data.rfind(PASTE_MODE_BYTES)
+    mode = data[at + len(PASTE_MODE_BYTES) :][:1] if at >= 0 else b""
+    return mode == b"h" if mode in (b"h", b"l") else otherwise
 
 
-def _newlines(data: bytes, most: int) -> list[int]:
-    """Where the first lines end."""
+def _find_line_ends(data: bytes, most: int) -> list[int]:
+    """Return the offsets after the first line ends, at most so many."""
     ends: list[int] = []
     at = data.find(b"\n")
     while at >= 0 and len(ends) < most:
@@ -174,5 +181,5 @@ def _newlines(data: bytes, most: int) -> list[int]:
     return ends
 
 
-def _squashed(text: str) -> str:
+def _without_blanks(text: str) -> str:
     return "".join(text.split())

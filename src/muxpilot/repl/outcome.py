@@ -1,149 +1,170 @@
-"""When a program has answered: by its prompt, by the system's word that it waits, and by silence."""
+"""When a program has answered: by its prompt, by the system's answer that it waits, and by silence."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from enum import Enum
 
-from muxpilot.processes.proc import Kernel, asked
-from muxpilot.processes.state import State, state_of
-from muxpilot.repl.exchange import Listener, Turn
-from muxpilot.repl.prompt_table import is_known, prompt_of
-from muxpilot.repl.wait_ready import FAR_SHELL, Ready
-
-# The state is asked for after so much silence, and then again and again.
-_LOOKS_S = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
-_RARELY_S = 0.5
-# How long it must be silent: where the system tells that it waits, and where only its look tells.
-_PROMPT_S, _MORE_S, _EMPTY_S, _PASSWORD_S, _ASKS_S = 0.03, 0.06, 0.15, 0.15, 0.6
-_BY_LOOK_S = 0.3
-# What it printed before it began to wait may still be on its way: it is seen to wait twice.
-_UNDERWAY_S = 0.018
-_GONE_S = 0.3
-_SIGNS = frozenset(">#$%")
+from muxpilot.processes.identity import has_ended
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.repl.exchange import Exchange, StreamListener
+from muxpilot.repl.prompt_table import is_known_prompt, recognize_prompt
+from muxpilot.repl.wait_ready import ReadyProgram
+from muxpilot.terminal.prompt_signs import PROGRAM_SIGNS, looks_like_classic_shell_prompt
+from muxpilot.timing import ReplTiming
+from muxpilot.trace import Trace
 
 
-class Verdict(Enum):
-    PROMPT = "it stands at its prompt"
+class Outcome(Enum):
+    """What has come of a step."""
+
+    PROMPT = "the program is at its prompt"
     MORE = "it waits for the rest of the input"
     ASKS = "it asks for something"
     EXITED = "it has ended"
     TIMEOUT = "it is not done"
 
 
-class Verdicts:
-    """`before` is what stands before the cursor, `state` what the program in front does."""
+class OutcomeDetector:
+    """Waits for the outcome of each step.
 
-    def __init__(self, ready: Ready, listener: Listener, deadline: float) -> None:
+    `line` is the text before the cursor and `state` what the program in front does, as of the last check.
+    """
+
+    def __init__(
+        self,
+        ready: ReadyProgram,
+        listener: StreamListener,
+        deadline: float,
+        *,
+        timing: ReplTiming,
+        trace: Trace,
+    ) -> None:
         self.prompt = ready.prompt
         self.state = ready.state
-        self.before = ready.line
-        self.before_turn = ready.line
+        self.line = ready.line
+        self._line_before_step = ready.line
         self._row = ready.row
         self._program = ready.state
         self._listener = listener
         self._deadline = deadline
-        self._waiting_since: tuple[float, float] | None = None  # and the output that was the last then
+        self._timing = timing
+        self._trace = trace
+        # When the program was first seen to wait, and the time of the last output then.
+        self._waiting_since: tuple[float, float] | None = None
 
-    async def of(self, turn: Turn) -> Verdict:
-        """What came of a turn, at the deadline at the latest."""
+    async def wait_for_outcome(self, exchange: Exchange) -> Outcome:
+        """Return what has come of a step, at the deadline at the latest."""
         listener, loop = self._listener, asyncio.get_running_loop()
-        self.before_turn = self.before
+        self._line_before_step = self.line
         while True:
             left_s = self._deadline - loop.time()
             if left_s <= 0:
-                return Verdict.TIMEOUT
-            await listener.change(min(left_s, self._next_look_s(listener.silence_s)))
+                return Outcome.TIMEOUT
+            await listener.wait_for_change(min(left_s, self._next_check_s(listener.silence_s)))
             if listener.ended is not None:
-                return Verdict.EXITED
-            if listener.silence_s >= _LOOKS_S[0] and (verdict := await self._judged(turn)):
-                return verdict
+                return Outcome.EXITED
+            is_quiet = listener.silence_s >= self._timing.state_checks_s[0]
+            if is_quiet and (outcome := await self._judge(exchange)):
+                return outcome
 
-    def _next_look_s(self, silence_s: float) -> float:
+    def _next_check_s(self, silence_s: float) -> float:
+        timing = self._timing
         if self._waiting_since is not None and self._waiting_since[1] == self._listener.last_output:
             waited_s = asyncio.get_running_loop().time() - self._waiting_since[0]
-            if waited_s < _UNDERWAY_S:
-                return _UNDERWAY_S - waited_s + 0.001
-        return next((look_s for look_s in _LOOKS_S if look_s > silence_s), silence_s + _RARELY_S) - silence_s
+            if waited_s < timing.output_arrival_s:
+                return timing.output_arrival_s - waited_s + 0.001
+        later = (check_s for check_s in timing.state_checks_s if check_s > silence_s)
+        return next(later, silence_s + timing.longest_state_check_s) - silence_s
 
-    async def _judged(self, turn: Turn) -> Verdict | None:
-        heard = self._listener.last_output
-        state = await state_of(self._row)
-        if self._listener.last_output != heard:
+    async def _judge(self, exchange: Exchange) -> Outcome | None:
+        last_output = self._listener.last_output
+        state = await read_state(self._row)
+        if self._listener.last_output != last_output:
             return None
         silence_s = self._listener.silence_s
         self.state = state
-        if self._is_gone():
-            return Verdict.EXITED if state.waiting_for or silence_s >= _GONE_S else None
-        if not self._has_waited(state, heard):
-            return None
-        turn.settle()
-        return self._by_look(turn, state, silence_s)
+        outcome = self._judge_state(exchange, state, silence_s)
+        if self._trace.is_debug:
+            self._trace.debug(
+                "outcome checked",
+                outcome=outcome.name if outcome is not None else None,
+                waiting_for=state.waiting_for,
+                evidence=state.evidence,
+                silence_ms=round(silence_s * 1000),
+                is_past_echo=exchange.is_past_echo,
+            )
+        return outcome
 
-    def _has_waited(self, state: State, heard: float) -> bool:
+    def _judge_state(self, exchange: Exchange, state: ForegroundState, silence_s: float) -> Outcome | None:
+        if self._has_program_ended():
+            return Outcome.EXITED if state.waiting_for or silence_s >= self._timing.exit_s else None
+        if not self._has_waited(state, self._listener.last_output):
+            return None
+        exchange.strip_echo()
+        return self._judge_screen(exchange, state, silence_s)
+
+    def _has_waited(self, state: ForegroundState, last_output: float) -> bool:
+        """Return whether the program has waited long enough for its output to have reached us."""
         if state.is_known and state.waiting_for is None:
             self._waiting_since = None
             return False
         now = asyncio.get_running_loop().time()
-        if self._waiting_since is None or self._waiting_since[1] != heard:
-            self._waiting_since = now, heard
-        return now - self._waiting_since[0] >= _UNDERWAY_S
+        if self._waiting_since is None or self._waiting_since[1] != last_output:
+            self._waiting_since = now, last_output
+        return now - self._waiting_since[0] >= self._timing.output_arrival_s
 
-    def _by_look(self, turn: Turn, state: State, silence_s: float) -> Verdict | None:
-        least_s = 0.0 if state.is_known else _BY_LOOK_S
-        tail, prompt = turn.tail(), self.prompt
+    def _judge_screen(self, exchange: Exchange, state: ForegroundState, silence_s: float) -> Outcome | None:
+        """Judge a program that waits by the last line that it has printed."""
+        timing, prompt = self._timing, self.prompt
+        least_s = 0.0 if state.is_known else timing.by_look_s
+        tail = exchange.tail()
         line = _last_line(tail)
-        may_be_edited = turn.is_past_echo or turn.is_pasting is not False
-        is_open = bool(line) and not (turn.is_past_echo and tail.endswith("\n"))
+        may_be_edited = exchange.is_past_echo or exchange.has_paste_mode is not False
+        is_open = bool(line) and not (exchange.is_past_echo and tail.endswith("\n"))
         if may_be_edited and is_open and prompt.asks_for_more(line):
-            self.before = line
-            return Verdict.MORE if silence_s >= max(_MORE_S, least_s) else None
-        if not turn.is_past_echo:
+            self.line = line
+            return Outcome.MORE if silence_s >= max(timing.continuation_s, least_s) else None
+        if not exchange.is_past_echo:
             return None
-        if prompt.cut(tail) is not None:
-            self.before = line
-            wanted_s = _EMPTY_S if prompt.is_empty else _PROMPT_S
-            return Verdict.PROMPT if silence_s >= max(wanted_s, least_s) else None
+        if prompt.without_prompt(tail) is not None:
+            self.line = line
+            wanted_s = timing.empty_line_s if prompt.is_empty else timing.prompt_s
+            return Outcome.PROMPT if silence_s >= max(wanted_s, least_s) else None
         if prompt.is_given:
             return None
-        self.before = line
-        return self._asking(line, state, silence_s) if is_open else None
+        self.line = line
+        return self._judge_other_text(line, state, silence_s) if is_open else None
 
-    def _asking(self, line: str, state: State, silence_s: float) -> Verdict | None:
-        """Something else than the prompt stands there and has not ended its line."""
+    def _judge_other_text(self, line: str, state: ForegroundState, silence_s: float) -> Outcome | None:
+        """Judge a last line that is not ended and is not the prompt."""
+        timing = self._timing
         if self._is_new_prompt(line, state, silence_s):
-            self.prompt = prompt_of(line, state.foreground_cmd)
+            self.prompt = recognize_prompt(line, state.foreground_cmd)
             return None
         if not state.is_known:
-            is_shell = state.is_remote and bool(FAR_SHELL.search(line))
-            return Verdict.EXITED if is_shell and silence_s >= _BY_LOOK_S else None
-        wanted_s = _PASSWORD_S if state.waiting_for == "password" else _ASKS_S
-        return Verdict.ASKS if silence_s >= wanted_s else None
+            is_shell = state.is_remote and looks_like_classic_shell_prompt(line)
+            return Outcome.EXITED if is_shell and silence_s >= timing.by_look_s else None
+        wanted_s = timing.password_s if state.waiting_for == "password" else timing.question_s
+        return Outcome.ASKS if silence_s >= wanted_s else None
 
-    def _is_new_prompt(self, line: str, state: State, silence_s: float) -> bool:
-        """A question was answered and the program's own prompt is back, or a folder in it is another."""
+    def _is_new_prompt(self, line: str, state: ForegroundState, silence_s: float) -> bool:
+        """Return whether the program's own prompt is back after a question, or has changed its text."""
         if self.prompt.kind.name != "unknown" or self.prompt.is_empty:
             return False
         sign = line.rstrip()[-1:]
-        is_alike = sign in _SIGNS and sign == self.before_turn.rstrip()[-1:] and silence_s >= _BY_LOOK_S
-        return is_known(line, state.foreground_cmd) or is_alike
+        is_same_sign = sign in PROGRAM_SIGNS and sign == self._line_before_step.rstrip()[-1:]
+        is_quiet = silence_s >= self._timing.by_look_s
+        return is_known_prompt(line, state.foreground_cmd) or (is_same_sign and is_quiet)
 
-    def _is_gone(self) -> bool:
-        """The program that was spoken to, not what it has started meanwhile."""
+    def _has_program_ended(self) -> bool:
+        """Return whether the program that got the input has ended, whatever it has started meanwhile."""
         pid = self._program.foreground_pid
         if pid is None or self._program.is_remote:
             return False
-        if self._row.far is not None:
+        if self._row.remote_shell is not None:
             return self.state.waiting_for == "shell"
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass  # another user's, and there
-        stat = asked(Kernel(), pid)
-        return stat is not None and stat.is_gone
+        return has_ended(pid)
 
 
 def _last_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""From an input of any number of lines to what is typed at one prompt after the other."""
+"""Splits an input of any number of lines into steps; each step is typed at one prompt."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from enum import Enum
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.repl.prompt_table import Kind, Style
+from muxpilot.repl.prompt_table import InputStyle, ReplKind
 
-_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _COMPOUND = (
     *(ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match),
     *(ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith),
@@ -21,31 +21,33 @@ _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b|[)\]}]")
 _KILL_INDENT, _END_OF_EDITOR = "\x15", "\x04"
 
 
-class By(Enum):
+class InputMethod(Enum):
+    """How a step is given to the program."""
+
     TYPING = "keys, and Enter"
     PASTING = "a paste, bracketed where the program wants that, and Enter"
     BYTES = "exactly these bytes"
 
 
 @record
-class Step:
-    """What is typed at one prompt.
+class InputStep:
+    """A text that is typed at one prompt.
 
-    `newlines`: how many lines its echo has. `shown`: what the last of them shows, to know it by.
-    `may_close`: an empty line more ends it, if the program still waits for one then.
+    `echo_lines` is how many lines its echo has, `last_echo_line` the text of the last, which shows where the
+    echo ends. `may_need_empty_line`: one more empty line ends it, if the program still waits for it then.
     """
 
     text: str
-    by: By
-    newlines: int = 1
-    shown: str = ""
-    may_close: bool = False
+    method: InputMethod
+    echo_lines: int = 1
+    last_echo_line: str = ""
+    may_need_empty_line: bool = False
 
 
-def checked(text: str) -> str:
-    """The input with plain line ends; what no keyboard can type is refused."""
+def validate_input(text: str) -> str:
+    """Return the input with plain line ends; raise BadInput for what no keyboard can type."""
     text = text.replace("\r\n", "\n")
-    if found := _UNTYPED.search(text):
+    if found := _CONTROL.search(text):
         raise BadInput(
             f"The argument 'input' holds the control character \\x{ord(found[0]):02x}.",
             "Write it as an escape of the language, or press keys with send-keys.",
@@ -53,68 +55,73 @@ def checked(text: str) -> str:
     return text
 
 
-def steps_of(kind: Kind, text: str, *, goes_on: bool) -> list[Step]:
-    """`goes_on`: the program has a part of an input already, and waits for the rest."""
+def split_into_steps(kind: ReplKind, text: str, *, goes_on: bool) -> list[InputStep]:
+    """Return the steps of an input. `goes_on`: the program has a part of an input, and waits for the rest."""
     text = text.rstrip("\n")
     lines = text.split("\n")
-    if kind.style is Style.PYTHON:
-        return _continued(text) if goes_on else list(_statements(text))
-    if kind.style is Style.CELL:
-        return [_pasted(text, may_close=_ends_block(text))]
-    if kind.style is Style.NODE and not goes_on:
+    if kind.style is InputStyle.PYTHON:
+        return _continue_statement(text) if goes_on else list(_split_statements(text))
+    if kind.style is InputStyle.CELL:
+        return [_paste_step(text, may_need_empty_line=_ends_in_block(text))]
+    if kind.style is InputStyle.NODE and not goes_on:
         text = text.replace("\t", "    ")
         if len(lines) > 1 and not text.lstrip().startswith("."):
-            return [_in_editor(text.split("\n"))]
+            return [_editor_step(text.split("\n"))]
         lines = text.split("\n")
-    kept = [line for line in lines if line.strip()] or lines[:1] if kind.skips_blank else lines
-    return [Step(line, By.TYPING, shown=line) for line in kept]
+    kept = [line for line in lines if line.strip()] or lines[:1] if kind.repeats_on_empty_line else lines
+    return [InputStep(line, InputMethod.TYPING, last_echo_line=line) for line in kept]
 
 
-def _pasted(text: str, *, may_close: bool = False) -> Step:
-    return Step(text, By.PASTING, text.count("\n") + 1, text.rpartition("\n")[2], may_close)
+def _paste_step(text: str, *, may_need_empty_line: bool = False) -> InputStep:
+    return InputStep(
+        text, InputMethod.PASTING, text.count("\n") + 1, text.rpartition("\n")[2], may_need_empty_line
+    )
 
 
-def _in_editor(lines: Sequence[str]) -> Step:
-    """Each line without the indentation that node puts there by itself."""
+def _editor_step(lines: Sequence[str]) -> InputStep:
+    """Return a step for node's editor mode; each line first removes the indentation that node adds."""
     typed = "\r".join(f"{_KILL_INDENT}{line}" for line in lines)
-    return Step(f".editor\r{typed}{_END_OF_EDITOR}", By.BYTES, len(lines) + 2, lines[-1])
+    return InputStep(f".editor\r{typed}{_END_OF_EDITOR}", InputMethod.BYTES, len(lines) + 2, lines[-1])
 
 
-def _continued(text: str) -> list[Step]:
-    return [_pasted(f"{text}\n" if text[:1].isspace() else text)]
+def _continue_statement(text: str) -> list[InputStep]:
+    return [_paste_step(f"{text}\n" if text[:1].isspace() else text)]
 
 
-def _statements(text: str) -> Iterator[Step]:
-    """One step for each statement of a Python program."""
+def _split_statements(text: str) -> Iterator[InputStep]:
+    """Yield one step for each statement of a Python program."""
     try:
         with warnings.catch_warnings(action="ignore"):
             body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        yield from _blocks(text)
+        yield from _split_blocks(text)
         return
     lines = text.split("\n")
     if not body:
-        yield _pasted(lines[-1])
+        yield _paste_step(lines[-1])
     at = 0
     while at < len(body):
         group = [body[at]]
-        while at + len(group) < len(body) and _first(body[at + len(group)]) <= _last(group[-1]):
+        while at + len(group) < len(body) and _first_line(body[at + len(group)]) <= _last_line(group[-1]):
             group.append(body[at + len(group)])
         at += len(group)
-        yield _statement(group, lines[_first(group[0]) - 1 : _last(group[-1])])
+        yield _statement_step(group, lines[_first_line(group[0]) - 1 : _last_line(group[-1])])
 
 
-def _statement(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> Step:
-    """An empty line would end a block: one that stands in it gets a blank, unless it is in a string."""
+def _statement_step(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> InputStep:
+    """Return the step for some statements. An empty line would end a block, so it gets a blank.
+
+    Empty lines in strings stay as they are.
+    """
     if not any(isinstance(node, _COMPOUND) for node in nodes):
-        return _pasted("\n".join(lines))
-    begin = _first(nodes[0])
-    strings = set(_inside_strings(nodes))
+        return _paste_step("\n".join(lines))
+    begin = _first_line(nodes[0])
+    strings = set(_lines_inside_strings(nodes))
     kept = [line or ("" if begin + at in strings else " ") for at, line in enumerate(lines)]
-    return _pasted("\n".join(kept) + "\n")
+    return _paste_step("\n".join(kept) + "\n")
 
 
-def _inside_strings(nodes: Sequence[ast.stmt]) -> Iterator[int]:
+def _lines_inside_strings(nodes: Sequence[ast.stmt]) -> Iterator[int]:
     for statement in nodes:
         for node in ast.walk(statement):
             if isinstance(node, ast.JoinedStr) or (
@@ -123,35 +130,38 @@ def _inside_strings(nodes: Sequence[ast.stmt]) -> Iterator[int]:
                 yield from range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
 
 
-def _first(node: ast.stmt) -> int:
+def _first_line(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _last(node: ast.stmt) -> int:
+def _last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _blocks(text: str) -> Iterator[Step]:
-    """What is not Python of ours, by its indentation alone: another version's, or with a mistake in it."""
+def _split_blocks(text: str) -> Iterator[InputStep]:
+    """Yield the steps of a text that our Python cannot parse, by its indentation.
+
+    It is of another version, or has a mistake in it.
+    """
     block: list[str] = []
     for line in text.split("\n"):
         if line[:1].strip() and block and not _GOES_ON.match(line):
-            yield _block(block)
+            yield _block_step(block)
             block = []
         block.append(line)
-    yield _block(block)
+    yield _block_step(block)
 
 
-def _block(lines: Sequence[str]) -> Step:
+def _block_step(lines: Sequence[str]) -> InputStep:
     text = "\n".join(lines).rstrip()
     if "\n" not in text:
-        return _pasted(text)
-    return _pasted("\n".join(line or " " for line in text.split("\n")) + "\n")
+        return _paste_step(text)
+    return _paste_step("\n".join(line or " " for line in text.split("\n")) + "\n")
 
 
-def _ends_block(text: str) -> bool:
-    """Whether a Python program ends inside a block that only an empty line closes."""
+def _ends_in_block(text: str) -> bool:
+    """Return whether a Python program ends inside a block that only an empty line closes."""
     try:
         with warnings.catch_warnings(action="ignore"):
             body = ast.parse(text).body

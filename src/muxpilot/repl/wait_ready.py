@@ -1,73 +1,82 @@
-"""Before anything is typed: a program waits in front of the pane, and it is no shell."""
+"""Waits until a program in front of the pane waits for input. Refuses panes where no program does."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 
 from muxpilot.errors import PaneDead, Refused
-from muxpilot.processes.state import State, state_of
+from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.records import record
-from muxpilot.repl.prompt_table import Prompt, Search, is_known, prompt_of, typed_behind
-from muxpilot.terminal.text import text_lines
+from muxpilot.repl.prompt_table import (
+    FindPrompt,
+    ReplPrompt,
+    is_known_prompt,
+    recognize_prompt,
+    text_typed_at_prompt,
+)
+from muxpilot.terminal.prompt_signs import looks_like_classic_shell_prompt
+from muxpilot.terminal.text import render_lines
+from muxpilot.timing import ReplTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
+from muxpilot.trace import Trace
 
-_LOOKED_AT = 4096
-_PAUSE_S = 0.02
-# A shell may be about to start the program; a prompt may be about to be drawn.
-_SHELL_PATIENCE_S = 0.5
-_KNOWN_S, _DRAWN_S, _BLANK_S = 0.02, 0.1, 0.3
-# What tmux shows already may still be on its way to us.
-_BEHIND_S = 0.5
-# How a shell's prompt ends where only its look can tell.
-FAR_SHELL = re.compile(r"[$#%]\s*\Z")
+_COMPARED_BYTES = 4096
 
 
 @record
-class Ready:
-    """A program that waits; `line` is what stands before the cursor."""
+class ReadyProgram:
+    """A program that waits for input; `line` is the text before the cursor."""
 
     row: Pane
-    state: State
+    state: ForegroundState
     line: str
-    prompt: Prompt
+    prompt: ReplPrompt
 
 
-async def readied(
-    tmux: Tmux, pane: PaneId, stream: PaneStream, deadline: float, *, search: Search | None
-) -> Ready:
-    """Wait until a program waits in front of the pane; refuse what is no dialogue."""
+async def wait_for_program(
+    tmux: Tmux,
+    pane: PaneId,
+    stream: PaneStream,
+    deadline: float,
+    *,
+    search: FindPrompt | None,
+    timing: ReplTiming,
+    trace: Trace,
+) -> ReadyProgram:
+    """Wait until a program waits in front of the pane; raise Refused if that is a shell, or none does."""
     now = asyncio.get_running_loop().time
     began, changed, end = now(), now(), stream.end
     while True:
-        row, state = await _in_front(tmux, pane)
+        row, state = await _read_pane(tmux, pane)
         if stream.end != end:
             changed, end = now(), stream.end
         is_late = now() >= deadline
         if state.waiting_for == "shell":
-            if is_late or now() >= began + _SHELL_PATIENCE_S:
-                raise _no_repl(pane, f"{state.foreground_cmd} stands at its prompt")
+            if is_late or now() >= began + timing.program_start_s:
+                raise _no_repl(pane, f"{state.foreground_cmd} is at its prompt")
         elif state.waiting_for is not None or not state.is_known:
-            line = await tmux.capture.cursor_line(pane)
-            is_behind = tmux.streams.is_ours(pane) and not _shows(stream, line)
-            wanted_s = _BEHIND_S if is_behind else _silence_s(line, state)
+            line = await tmux.capture.text_before_cursor(pane)
+            is_behind = tmux.streams.is_own_pane(pane) and not _has_line_at_end(stream, line)
+            wanted_s = timing.stream_lag_s if is_behind else _wanted_silence_s(line, state, timing)
+            trace.debug(
+                "a program waits", program=state.foreground_cmd, is_behind=is_behind, wants_s=wanted_s
+            )
             if is_late or now() - changed >= wanted_s:
-                return _checked(
-                    pane, Ready(row, state, line, prompt_of(line, state.foreground_cmd, search=search))
-                )
+                prompt = recognize_prompt(line, state.foreground_cmd, search=search)
+                return _refuse_other_text(pane, ReadyProgram(row, state, line, prompt))
         elif is_late:
             raise Refused(
                 f"{state.foreground_cmd} in pane {pane} is busy; nothing was typed.",
                 "Wait with watch-pane, or interrupt it with C-c.",
             )
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(timing.ready_check_s)
 
 
-async def _in_front(tmux: Tmux, pane: PaneId) -> tuple[Pane, State]:
+async def _read_pane(tmux: Tmux, pane: PaneId) -> tuple[Pane, ForegroundState]:
     row = await tmux.panes.get(pane)
     if row.is_dead:
         raise PaneDead(f"The program of pane {pane!r} has ended.")
-    state = await state_of(row)
+    state = await read_state(row)
     if row.is_alternate:
         raise Refused(
             f"A full-screen program, {state.foreground_cmd}, runs in pane {pane}.",
@@ -76,26 +85,29 @@ async def _in_front(tmux: Tmux, pane: PaneId) -> tuple[Pane, State]:
     return row, state
 
 
-def _shows(stream: PaneStream, line: str) -> bool:
-    """Whether the end of a stream that we have from its beginning is what stands on the screen."""
-    shown = [row for row in text_lines(stream.read(stream.end - _LOOKED_AT, stream.end)) if row.strip()]
+def _has_line_at_end(stream: PaneStream, line: str) -> bool:
+    """Return whether the stream's end has the line that tmux shows, so that we are not behind."""
+    recent = stream.read(stream.end - _COMPARED_BYTES, stream.end)
+    shown = [row for row in render_lines(recent) if row.strip()]
     return not line.strip() or bool(shown and line.strip() in shown[-1])
 
 
-def _silence_s(line: str, state: State) -> float:
-    """How long nothing may have come until what stands there is the prompt."""
+def _wanted_silence_s(line: str, state: ForegroundState, timing: ReplTiming) -> float:
+    """Return how long the pane must be quiet before this line counts as the prompt."""
     if not line.strip() or not state.is_known:
-        return _BLANK_S
-    return _KNOWN_S if is_known(line, state.foreground_cmd) else _DRAWN_S
+        return timing.empty_prompt_s
+    return timing.known_prompt_s if is_known_prompt(line, state.foreground_cmd) else timing.other_prompt_s
 
 
-def _checked(pane: PaneId, ready: Ready) -> Ready:
+def _refuse_other_text(pane: PaneId, ready: ReadyProgram) -> ReadyProgram:
+    """Return the program; raise Refused for a shell inside ssh, and for text that is typed already."""
     program = ready.state.foreground_cmd
-    if ready.state.is_remote and not is_known(ready.line, program) and FAR_SHELL.search(ready.line):
-        raise _no_repl(pane, f"a shell inside {program} stands at its prompt")
-    if typed_behind(ready.line, program):
+    is_remote_prompt = ready.state.is_remote and looks_like_classic_shell_prompt(ready.line)
+    if is_remote_prompt and not is_known_prompt(ready.line, program):
+        raise _no_repl(pane, f"a shell inside {program} is at its prompt")
+    if text_typed_at_prompt(ready.line, program):
         raise Refused(
-            f"Somebody has typed at the prompt in pane {pane}.",
+            f"There is text that a person typed at the prompt in pane {pane}.",
             "Press C-u to remove it, or Enter to run it.",
         )
     return ready

@@ -1,1 +1,1 @@
-"""The MCP face; the only importer of the SDK."""
+"""MCP over stdio and HTTP. No other package imports the SDK."""

@@ -1,4 +1,4 @@
-"""What watches come to, pushed into the client's conversation: Claude Code's channel."""
+"""Claude Code's channel: push the results of watches into the client's conversation."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.server.session import ServerSession
 
-from muxpilot.toolkit.answers import wire
+from muxpilot.toolkit.answers import to_json
 from muxpilot.watch.result import WatchResult
 
 CAPABILITY: dict[str, dict[str, Any]] = {"claude/channel": {}}
 METHOD = "notifications/claude/channel"
 
 
-def channel(session: ServerSession) -> Callable[[WatchResult, int | None], Awaitable[None]]:
-    """How a client is told of a watch that has ended, whether a call waits for it or not."""
+def push_watch_results(session: ServerSession) -> Callable[[WatchResult, int | None], Awaitable[None]]:
+    """Return a function that pushes the result of a watch, whether a call waits for it or not."""
 
     async def push(result: WatchResult, exit_code: int | None) -> None:
-        params: dict[str, Any] = message(result, exit_code)
+        params: dict[str, Any] = channel_message(result, exit_code)
         notification = types.Notification[dict[str, Any], str](method=METHOD, params=params)
         await session.send_notification(cast("types.ServerNotification", notification))
 
     return push
 
 
-def message(result: WatchResult, exit_code: int | None) -> dict[str, Any]:
-    """What is pushed; each value of `meta` is a text, empty where it is not known."""
-    state = wire(result.pane_state)
+def channel_message(result: WatchResult, exit_code: int | None) -> dict[str, Any]:
+    """Build the notification. Each value of `meta` is a string, empty where the value is not known."""
+    state = to_json(result.pane_state)
     code = state["exitCode"] if exit_code is None else exit_code
     meta = {
         "paneId": result.pane_id,

@@ -1,4 +1,4 @@
-"""Answers that are JSON already: what a tool's text says is not written a second time as its data."""
+"""Encode answers fast: a tool's text is the JSON of its data, so that JSON is not made a second time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ANSWER = (
 )
 
 
-class Written(dict[str, Any]):
-    """Data of an answer, and its JSON, which is the answer's text too."""
+class PreSerialized(dict[str, Any]):
+    """The data of an answer together with its JSON, which is also the answer's text."""
 
     __slots__ = ("text",)
 
@@ -24,11 +24,11 @@ class Written(dict[str, Any]):
         self.text = text
 
 
-def line_of(message: types.JSONRPCMessage) -> bytes:
-    """A message as it goes to the client."""
+def encode_message(message: types.JSONRPCMessage) -> bytes:
+    """Return a message as the line that goes to the client."""
     if isinstance(message, types.JSONRPCResponse):
         data = message.result.get("structuredContent")
-        if isinstance(data, Written):
+        if isinstance(data, PreSerialized):
             line = _ANSWER % (json.dumps(message.id), encode_basestring(data.text), data.text)
             return line.encode()
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Two descriptors on the event loop: lines come in, bytes go out, and nothing waits in a thread."""
+"""Read lines and write bytes on two descriptors, on the event loop and without threads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LARGEST_LINE = 4 << 20
-# What a pipe holds: less than this unsent is as good as sent.
-PIPE = 1 << 16
+# The capacity of a pipe on Linux. Less than this unsent counts as sent.
+PIPE_CAPACITY = 1 << 16
 
 _READ = 1 << 18
 
 
 @contextmanager
-def taken(descriptor: int, mode: int) -> Iterator[int]:
-    """The wire on a private descriptor, and something harmless in its old place."""
+def take_over_descriptor(descriptor: int, mode: int) -> Iterator[int]:
+    """Move a descriptor to a private number, and put something harmless in its old place meanwhile."""
     private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     was_blocking = os.get_blocking(private)
     instead = os.open(os.devnull, mode) if descriptor == 0 or not _is_open(2) else os.dup(2)
@@ -28,7 +28,7 @@ def taken(descriptor: int, mode: int) -> Iterator[int]:
     try:
         yield private
     finally:
-        os.set_blocking(private, was_blocking)  # a terminal is shared with whoever started us
+        os.set_blocking(private, was_blocking)  # a terminal is shared with the process that started us
         os.close(private)
 
 
@@ -40,11 +40,11 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
-class Reader:
-    """Lines from a descriptor, until its end or `end`.
+class LineReader:
+    """Reads lines from a descriptor until its end, or until `end` is called.
 
-    It is watched for as long as somebody waits by the time that more comes, which spares the kernel two
-    calls for each line. A file cannot be watched, and need not be: it never makes a reader wait.
+    The descriptor stays registered with the event loop as long as a task waits whenever data arrives. This
+    saves two system calls per line. A plain file cannot be registered, and need not be: it never blocks.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -58,45 +58,47 @@ class Reader:
         self._is_ended = False
 
     def end(self) -> None:
+        """Report the end of input from now on, and drop lines that were not read."""
         self._lines.clear()
         self._is_ended = True
         self._wake()
 
     def close(self) -> None:
-        """Before the descriptor is."""
+        """Stop watching the descriptor. Call this before it is closed."""
         if self._is_watched:
             self._is_watched = False
             self._loop.remove_reader(self._descriptor)
 
-    async def line(self) -> bytes | None:
+    async def read_line(self) -> bytes | None:
+        """Return the next line without its line feed, or None at the end."""
         while not self._lines and not self._is_ended:
             if self._is_watched or not self._read():
-                await self._until_readable()
+                await self._wait_until_readable()
             elif not self._lines:
-                await asyncio.sleep(0)  # a client that never stops sending does not keep the loop for itself
+                await asyncio.sleep(0)  # let other tasks run, even if a client never stops sending
         return self._lines.popleft() if self._lines else None
 
     def _read(self) -> bool:
-        """Whether there was anything, an end included."""
+        """Read once. Return False if nothing was there; the end of input counts as something."""
         try:
             data = os.read(self._descriptor, _READ)
         except BlockingIOError:
             return False
         except OSError:
-            data = b""  # the other end was reset: as good as its end
-        self._take(data)
+            data = b""  # the other end was reset, which is an end too
+        self._split_lines(data)
         return True
 
-    async def _until_readable(self) -> None:
+    async def _wait_until_readable(self) -> None:
         if not self._is_watched:
-            self._loop.add_reader(self._descriptor, self._readable)
+            self._loop.add_reader(self._descriptor, self._on_readable)
             self._is_watched = True
         self._waiting = self._loop.create_future()
         await self._waiting
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         if self._waiting is None or self._waiting.done():
-            self.close()  # nobody wants it yet: it waits in the pipe
+            self.close()  # no task waits for a line: leave the data in the pipe
         elif self._read() and (self._lines or self._is_ended):
             self._wake()
 
@@ -104,51 +106,53 @@ class Reader:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
-    def _take(self, data: bytes) -> None:
+    def _split_lines(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")
         for piece in whole:
-            self._keep(piece)
+            self._append_to_line(piece)
             self._finish_line()
-        self._keep(rest)
+        self._append_to_line(rest)
         if not data:
             self._is_ended = True
             if self._rest.strip():
-                self._finish_line()  # the last one may lack its line feed
+                self._finish_line()  # the last line may lack its line feed
 
     def _finish_line(self) -> None:
-        kind = TooLong if self._size > LARGEST_LINE else bytes
+        kind = TooLongLine if self._size > LARGEST_LINE else bytes
         self._lines.append(kind(self._rest))
         self._rest.clear()
         self._size = 0
 
-    def _keep(self, piece: bytes) -> None:
+    def _append_to_line(self, piece: bytes) -> None:
         self._rest += piece
         self._size += len(piece)
         if self._size > LARGEST_LINE:
-            del self._rest[TooLong.KEPT : -TooLong.KEPT]
+            del self._rest[TooLongLine.KEPT : -TooLongLine.KEPT]
 
 
-class TooLong(bytes):
-    """The two ends of a line that is longer than a request may be."""
+class TooLongLine(bytes):
+    """The first and last bytes of a line that is longer than a request may be."""
 
     __slots__ = ()
 
     KEPT = 256
 
 
-class Writer:
-    """Bytes to a descriptor, whole and in order, whoever stops waiting meanwhile.
+class ByteWriter:
+    """Writes bytes to a descriptor, whole and in order, even if a task that wrote them is cancelled.
 
-    What is not taken at once waits in memory, and `room` for there to be less of it."""
+    Bytes that the descriptor does not take at once wait in memory. `wait_for_room` waits until fewer do.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
         self._unsent = bytearray()
-        self._written = asyncio.Event()
+        self._progress = asyncio.Event()
         self._is_closed = False
 
     def write(self, data: bytes) -> None:
+        """Write without waiting. After `close`, do nothing."""
         if self._unsent:
             self._unsent += data
         elif not self._is_closed:
@@ -156,25 +160,25 @@ class Writer:
             if self._unsent:
                 self._loop.add_writer(self._descriptor, self._flush)
 
-    async def room(self, most: int) -> None:
-        """Wait until no more than this is unsent."""
+    async def wait_for_room(self, most: int) -> None:
+        """Wait until at most this many bytes are unsent."""
         while len(self._unsent) > most:
-            self._written.clear()
-            await self._written.wait()
+            self._progress.clear()
+            await self._progress.wait()
 
     def close(self) -> None:
-        """What is unsent is given up, and so is everything from now on."""
+        """Discard unsent bytes, and everything that is written from now on."""
         if self._unsent:
             self._loop.remove_writer(self._descriptor)
         self._is_closed = True
         self._unsent.clear()
-        self._written.set()
+        self._progress.set()
 
     def _flush(self) -> None:
         del self._unsent[: self._send(self._unsent)]
         if not self._unsent and not self._is_closed:
             self._loop.remove_writer(self._descriptor)
-        self._written.set()
+        self._progress.set()
 
     def _send(self, data: bytes | bytearray) -> int:
         try:
@@ -182,5 +186,5 @@ class Writer:
         except BlockingIOError:
             return 0
         except OSError:
-            self.close()  # nobody reads any more; the end of stdin will follow
+            self.close()  # the client has closed its end; the end of stdin will follow
             return len(data)

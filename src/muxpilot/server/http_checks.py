@@ -1,4 +1,4 @@
-"""What a request passes before the protocol: address, host, origin, token, size. Each has its own answer."""
+"""The checks before the protocol: host, origin, token, path, method, body. Each has its own answer."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ import contextlib
 import hmac
 from typing import Any
 
-from muxpilot.dispatch import incident
+from muxpilot.dispatch import report_incident
 from muxpilot.server.fd_streams import LARGEST_LINE
-from muxpilot.server.stdio import parsed
+from muxpilot.server.stdio import parse_message
+from muxpilot.trace import area
 from muxpilot.web.asgi import (
     Asgi,
+    AsgiScope,
+    HttpRefusal,
     Message,
     Receive,
-    Refusal,
-    Scope,
     Send,
-    check_place,
-    headers_of,
-    refuse,
+    check_host_and_origin,
+    collect_headers,
+    send_refusal,
 )
 
 PATH = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
 
-# A body that takes longer than this is not waited for.
+_trace = area("server").child(transport="http")
+
+# How long a request may take to send its body.
 BODY_S = 30.0
-# Of one that is refused, so much is passed over, as long as it keeps coming.
-_PASSED_OVER, _PASSING_S, _PAUSE_S = 64 << 20, 10.0, 2.0
+# Limits for draining a refused body: bytes, total time, and the longest pause of the client.
+_MOST_DRAINED, _DRAIN_S, _PAUSE_S = 64 << 20, 10.0, 2.0
 
 
-class NoMessage(Refusal):
-    """The body is no JSON-RPC message; the answer is one."""
+class MalformedBody(HttpRefusal):
+    """The body is not a JSON-RPC message. The answer is a JSON-RPC error."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__(400, body.decode(), **{"content-type": "application/json"})
@@ -42,70 +45,74 @@ class NoMessage(Refusal):
         return str(self).strip().encode()
 
 
-class Gate:
-    """`token` is asked of everybody if there is one. `is_local`: only this machine can connect.
+class HttpChecks:
+    """Checks every request before it reaches the protocol.
 
-    A page in a browser on this machine could connect too, by a name of its own that means us (DNS
-    rebinding): it cannot choose its Origin, nor the Host that goes with its name. Where other machines can
-    connect, we cannot know by which names they do; there the token keeps such a page out.
+    `token`, if there is one, is required of every client. `is_local`: only this machine can connect. Then a
+    web page in a local browser could still connect, through a host name of its own that resolves to us (DNS
+    rebinding). Such a page can forge neither the Origin nor the Host header. Where other machines can
+    connect, we cannot know the host names that they use; there the token keeps such pages out.
     """
 
     def __init__(self, inner: Asgi, *, token: bytes | None, is_local: bool) -> None:
         self._inner = inner
         self._token = token
         self._is_local = is_local
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         task = asyncio.current_task()
         if scope["type"] != "http" or task is None:
             return
-        self._under_way.add(task)
+        self._tasks.add(task)
         try:
-            await self._pass(scope, receive, send)
+            await self._check_and_forward(scope, receive, send)
         except asyncio.CancelledError:
             if not self._is_closed:
                 raise
         finally:
-            self._under_way.discard(task)
+            self._tasks.discard(task)
 
     def close(self) -> None:
-        """Nobody passes any more, and who is inside leaves."""
+        """Cancel running requests and end those that still arrive."""
         self._is_closed = True
-        for task in self._under_way:
+        for task in self._tasks:
             task.cancel()
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+    async def _check_and_forward(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        has_answered = False
 
-        async def told(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_answered
+            has_answered = True
             await send(message)
 
         try:
             self._check(scope)
             if scope["method"] == "POST":
-                receive = await _with_body(scope, receive)
-            await self._inner(scope, receive, told)
-        except Refusal as refusal:
-            await refuse(send, refusal)
+                receive = await _read_message(scope, receive)
+            await self._inner(scope, receive, send_and_note)
+        except HttpRefusal as refusal:
+            _trace.info("request refused", status=refusal.status, method=scope["method"])
+            await send_refusal(send, refusal)
         except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
-            words = incident(f"{scope['method']} {PATH}")
-            if not begun:
-                await refuse(send, Refusal(500, words))
+            words = report_incident(f"{scope['method']} {PATH}")
+            if not has_answered:
+                await send_refusal(send, HttpRefusal(500, words))
 
-    def _check(self, scope: Scope) -> None:
-        headers = headers_of(scope)
-        check_place(headers, is_local=self._is_local)
+    def _check(self, scope: AsgiScope) -> None:
+        headers = collect_headers(scope)
+        check_host_and_origin(headers, is_local=self._is_local)
         if self._token is not None and not self._has_token(headers.get(b"authorization", b"")):
             challenge = {"www-authenticate": "Bearer"}
-            raise Refusal(401, "A bearer token is needed, and this is not the one.", **challenge)
+            raise HttpRefusal(
+                401, "Send the bearer token of this server in the Authorization header.", **challenge
+            )
         if scope["path"] != PATH:
-            raise Refusal(404, f"There is nothing here. MCP is at {PATH}.")
+            raise HttpRefusal(404, f"Nothing is served here. MCP is at {PATH}.")
         if scope["method"] not in METHODS:
-            raise Refusal(405, "Use GET, POST or DELETE.", allow=", ".join(METHODS))
+            raise HttpRefusal(405, "Use GET, POST or DELETE.", allow=", ".join(METHODS))
 
     def _has_token(self, header: bytes) -> bool:
         scheme, _, given = header.partition(b" ")
@@ -113,28 +120,28 @@ class Gate:
         return is_right and scheme.lower() == b"bearer"
 
 
-async def _with_body(scope: Scope, receive: Receive) -> Receive:
-    """The whole body, read within bounds and known to be a message; then whatever else comes."""
-    body = await _body(scope, receive)
-    if headers_of(scope).get(b"content-type", b"").lower().startswith(b"application/json"):
-        message = parsed(body)
+async def _read_message(scope: AsgiScope, receive: Receive) -> Receive:
+    """Read the body within limits and check that it is a message. Return a `receive` that repeats it."""
+    body = await _read_body(scope, receive)
+    if collect_headers(scope).get(b"content-type", b"").lower().startswith(b"application/json"):
+        message = parse_message(body)
         if isinstance(message, bytes):
-            raise NoMessage(message)
+            raise MalformedBody(message)
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return pending.pop() if pending else await receive()
 
-    return again
+    return receive_again
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes:
-    too_large = Refusal(413, f"A request may have {LARGEST_LINE} bytes.", connection="close")
-    headers = headers_of(scope)
+async def _read_body(scope: AsgiScope, receive: Receive) -> bytes:
+    too_large = HttpRefusal(413, f"A request may have at most {LARGEST_LINE} bytes.", connection="close")
+    headers = collect_headers(scope)
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_LINE:
-        if b"expect" not in headers:  # else nothing is sent before we ask for it
-            await _pass_over(receive)
+        if b"expect" not in headers:  # with Expect, the client waits for our permission to send
+            await _drain_body(receive)
         raise too_large
     body = bytearray()
     try:
@@ -142,25 +149,25 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise Refusal(400, "The request ended before its body did.")
+                    raise HttpRefusal(400, "The request ended before its body did.")
                 body += message.get("body", b"")
                 if len(body) > LARGEST_LINE:
-                    await _pass_over(receive)
+                    await _drain_body(receive)
                     raise too_large
                 if not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:
-        words = f"The request's body did not come within {BODY_S:g} s."
-        raise Refusal(408, words, connection="close") from None
+        words = f"The body of the request did not arrive within {BODY_S:g} s."
+        raise HttpRefusal(408, words, connection="close") from None
 
 
-async def _pass_over(receive: Receive) -> None:
-    """Who is still sending when we close the connection gets a broken pipe in place of the answer."""
-    passed = 0
+async def _drain_body(receive: Receive) -> None:
+    """Drain the rest of a refused body; closing early would give the client EPIPE instead of our error."""
+    drained = 0
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_PASSING_S):
-            while passed < _PASSED_OVER:
+        async with asyncio.timeout(_DRAIN_S):
+            while drained < _MOST_DRAINED:
                 message = await asyncio.wait_for(receive(), _PAUSE_S)
-                passed += len(message.get("body", b""))
+                drained += len(message.get("body", b""))
                 if not message.get("more_body"):
                     return

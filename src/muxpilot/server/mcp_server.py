@@ -1,4 +1,4 @@
-"""The application as an MCP server: handlers that translate, and nothing else."""
+"""The application as an MCP server: each handler translates between the protocol and the application."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
 )
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from muxpilot import __version__
 from muxpilot.app import App
-from muxpilot.dispatch import UnknownTool, incident
+from muxpilot.calls import Caller, no_progress, watch_not_owned
+from muxpilot.dispatch import UnknownTool, report_incident
 from muxpilot.errors import BadInput, MuxpilotError
-from muxpilot.resources import ROWS, ResourceFailed
-from muxpilot.server.channel import CAPABILITY, channel
-from muxpilot.server.fast_json import Written
+from muxpilot.resources import ResourceFailed
+from muxpilot.server.channel import CAPABILITY, push_watch_results
+from muxpilot.server.fast_json import PreSerialized
 from muxpilot.server.instructions import INSTRUCTIONS
 from muxpilot.server.prompts import PROMPTS
-from muxpilot.server.subscriptions import in_time, ties
+from muxpilot.server.sdk_internals import progress_token_from_params
+from muxpilot.server.subscriptions import subscriptions_of, with_timeout
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.context import Caller, unheard, unkept
 
 RESOURCE_NOT_FOUND = -32002
-_THE_LIST = ""  # no resource has this address
-_WRONG_ERA = "This connection began with a handshake: requests with an envelope of their own are not taken."
+_RESOURCE_LIST = ""  # no resource has this address
+_UNEXPECTED_ENVELOPE = (
+    "This connection began with a handshake. Send requests without a protocol version of their own."
+)
 
-Ctx = ServerRequestContext[Any]
+RequestContext = ServerRequestContext[Any]
 
 
-class Face(Server[Any]):
+class MuxpilotServer(Server[Any]):
     """One MCP server for one application."""
 
     def __init__(self, app: App) -> None:
@@ -53,21 +55,22 @@ class Face(Server[Any]):
             instructions=INSTRUCTIONS if app.dialect is None else app.dialect.instructions,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            **(self._beyond_tools() if app.dialect is None else {}),
+            **(self._resource_and_prompt_handlers() if app.dialect is None else {}),
         )
-        # In place of telemetry that nobody here collects.
-        self.middleware[:] = [_border, self._straight]
+        # These replace the SDK's telemetry, which muxpilot does not collect.
+        self.middleware[:] = [_map_errors, self._fast_tool_call]
 
     def get_capabilities(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> types.ServerCapabilities:
+        """Return what the server can do, with the channel if it is on."""
         capabilities = super().get_capabilities(NotificationOptions(resources_changed=True), *args, **kwargs)
         if self._app.settings.channel:
             capabilities.experimental = {**(capabilities.experimental or {}), **CAPABILITY}
         return capabilities
 
-    def _beyond_tools(self) -> dict[str, Any]:
-        """Resources and prompts, which speak of the native tools; a dialect has its tools alone."""
+    def _resource_and_prompt_handlers(self) -> dict[str, Any]:
+        """Return the handlers beyond tools. A dialect has none: they describe the native tools."""
         return {
             "on_list_resources": self._list_resources,
             "on_list_resource_templates": self._list_templates,
@@ -84,46 +87,53 @@ class Face(Server[Any]):
         rows = [types.Tool.model_validate(tool.listing) for tool in self._app.dispatch.offered.values()]
         return types.ListToolsResult(tools=rows)
 
-    async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
+    async def _list_tools(self, ctx: RequestContext, params: object) -> types.ListToolsResult:
         return self._tools
 
-    async def _straight(self, ctx: Ctx, call_next: CallNext) -> HandlerResult:
-        """A plain call of a tool skips four models that would be built and taken apart again."""
+    async def _fast_tool_call(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        """Run a plain tool call without building four pydantic models that would be taken apart again."""
         if ctx.method == "tools/call" and _is_plain_call(ctx) and ctx.params is not None:
-            return await self._called(ctx, ctx.params["name"], ctx.params.get("arguments"))
+            return await self._run_tool(ctx, ctx.params["name"], ctx.params.get("arguments"))
         return await call_next(ctx)
 
-    async def _call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return types.CallToolResult.model_validate(await self._called(ctx, params.name, params.arguments))
+    async def _call_tool(
+        self, ctx: RequestContext, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return types.CallToolResult.model_validate(await self._run_tool(ctx, params.name, params.arguments))
 
-    async def _called(self, ctx: Ctx, name: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
-        told = channel(ctx.session) if self._app.settings.channel else None
-        tied = ties(ctx, self._app.dispatch.watches)
-        progress = unheard if progress_token_from_params(ctx.params) is None else ctx.session.report_progress
-        caller = Caller(progress, told, tied.watch if tied else unkept)
-        return _result(await self._app.dispatch.call(name, arguments or {}, caller))
+    async def _run_tool(
+        self, ctx: RequestContext, name: str, arguments: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        on_watch_end = push_watch_results(ctx.session) if self._app.settings.channel else None
+        subscriptions = subscriptions_of(ctx, self._app.services.watches)
+        progress = (
+            no_progress if progress_token_from_params(ctx.params) is None else ctx.session.report_progress
+        )
+        own_watch = subscriptions.own_watch if subscriptions else watch_not_owned
+        caller = Caller(progress, on_watch_end, own_watch)
+        return _to_result(await self._app.dispatch.call(name, arguments or {}, caller))
 
-    async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
-        tied = ties(ctx, self._app.dispatch.watches)
-        if tied is not None and not tied.follows_list:
-            # From its first listing on, a client is told when the list is no longer true.
-            tied.follows_list = True
-            tell = in_time(ctx.session.send_resource_list_changed)
-            tied.follow(_THE_LIST, await self._app.resources.follow_list(tell))
+    async def _list_resources(self, ctx: RequestContext, params: object) -> types.ListResourcesResult:
+        subscriptions = subscriptions_of(ctx, self._app.services.watches)
+        if subscriptions is not None and not subscriptions.has_list_subscription:
+            # After its first listing, a client is notified of every change of the list.
+            subscriptions.has_list_subscription = True
+            tell = with_timeout(ctx.session.send_resource_list_changed)
+            subscriptions.add(_RESOURCE_LIST, await self._app.resources.follow_list(tell))
         entries = await self._app.resources.list()
         rows = [types.Resource(uri=row.uri, name=row.name, mime_type=row.mime) for row in entries]
         return types.ListResourcesResult(resources=rows)
 
-    async def _list_templates(self, ctx: Ctx, params: object) -> types.ListResourceTemplatesResult:
+    async def _list_templates(self, ctx: RequestContext, params: object) -> types.ListResourceTemplatesResult:
         rows = [
             types.ResourceTemplate(uri_template=row.template, name=row.title, mime_type=row.mime)
-            for row in ROWS
-            if "{" in row.template and self._app.dispatch.is_readable(row.tool)
+            for row in self._app.resources.rows
+            if "{" in row.template and self._app.dispatch.is_tool_open(row.tool)
         ]
         return types.ListResourceTemplatesResult(resource_templates=rows)
 
     async def _read_resource(
-        self, ctx: Ctx, params: types.ReadResourceRequestParams
+        self, ctx: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         mime, text = await self._app.resources.read(uri)
@@ -131,30 +141,35 @@ class Face(Server[Any]):
             contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)]
         )
 
-    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    async def _subscribe(
+        self, ctx: RequestContext, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
         uri = str(params.uri)
         stop = await self._app.resources.follow(
             uri, functools.partial(ctx.session.send_resource_updated, uri)
         )
-        tied = ties(ctx, self._app.dispatch.watches)
-        if tied is None:
+        subscriptions = subscriptions_of(ctx, self._app.services.watches)
+        if subscriptions is None:
             stop()
         else:
-            tied.follow(uri, stop)
+            subscriptions.add(uri, stop)
         return types.EmptyResult()
 
-    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        tied = ties(ctx, self._app.dispatch.watches)
-        if tied is not None:
-            tied.unfollow(str(params.uri))
+    async def _unsubscribe(
+        self, ctx: RequestContext, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        subscriptions = subscriptions_of(ctx, self._app.services.watches)
+        if subscriptions is not None:
+            subscriptions.remove(str(params.uri))
         return types.EmptyResult()
 
     async def _listen(
-        self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
+        self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """The modern way to subscribe: one stream, with a bus of its own, so that it is told everything once.
+        """Serve one subscription stream, with a bus of its own so that each event is sent once.
 
-        What cannot be followed is left out of what we acknowledge."""
+        Resources that cannot be followed are left out of the acknowledgement.
+        """
         bus, wanted = InMemorySubscriptionBus(), params.notifications
         with ExitStack() as stack:
             uris = []
@@ -173,22 +188,24 @@ class Face(Server[Any]):
             )
             return await ListenHandler(bus)(ctx, params.model_copy(update={"notifications": honoured}))
 
-    async def _list_prompts(self, ctx: Ctx, params: object) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[_prompt(name) for name in PROMPTS])
+    async def _list_prompts(self, ctx: RequestContext, params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[_to_prompt(name) for name in PROMPTS])
 
-    async def _get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def _get_prompt(
+        self, ctx: RequestContext, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         prompt = PROMPTS.get(params.name)
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
-        text = prompt.filled(params.arguments or {})
+        text = prompt.fill(params.arguments or {})
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
-    """Where our errors become the protocol's. The SDK would send the text of any other along."""
-    if _is_of_the_other_era(ctx):
-        raise MCPError(types.INVALID_REQUEST, _WRONG_ERA)
+async def _map_errors(ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+    """Turn our exceptions into protocol errors. The SDK would send the text of any other exception."""
+    if _has_unexpected_envelope(ctx):
+        raise MCPError(types.INVALID_REQUEST, _UNEXPECTED_ENVELOPE)
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):
@@ -203,19 +220,22 @@ async def _border(ctx: Ctx, call_next: CallNext) -> HandlerResult:
     except MuxpilotError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
-        raise MCPError(types.INTERNAL_ERROR, incident(ctx.method)) from None
+        raise MCPError(types.INTERNAL_ERROR, report_incident(ctx.method)) from None
 
 
-def _is_of_the_other_era(ctx: Ctx) -> bool:
-    """A request with an envelope after a handshake, which only `Server.run` itself would notice."""
+def _has_unexpected_envelope(ctx: RequestContext) -> bool:
+    """Tell whether a request has an envelope although the connection began with a handshake.
+
+    Only the SDK's own `Server.run` checks that, and we do not use it after a handshake.
+    """
     meta = (ctx.params or {}).get("_meta")
     is_enveloped = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
     is_after_handshake = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
     return is_enveloped and is_after_handshake and ctx.request_id is not None and ctx.method != "initialize"
 
 
-def _is_plain_call(ctx: Ctx) -> bool:
-    """After a handshake, of the only shape that it has; all else is the SDK's to judge."""
+def _is_plain_call(ctx: RequestContext) -> bool:
+    """Tell whether a tool call has the usual form after a handshake. The SDK checks all other calls."""
     params = ctx.params
     return (
         params is not None
@@ -228,20 +248,20 @@ def _is_plain_call(ctx: Ctx) -> bool:
     )
 
 
-def _result(answer: Answer) -> dict[str, Any]:
-    result: dict[str, Any] = {"content": [_block(answer)], "isError": answer.is_error}
+def _to_result(answer: Answer) -> dict[str, Any]:
+    result: dict[str, Any] = {"content": [_to_content_block(answer)], "isError": answer.is_error}
     if answer.structured is not None:
-        result["structuredContent"] = Written(answer.structured, answer.text)
+        result["structuredContent"] = PreSerialized(answer.structured, answer.text)
     return result
 
 
-def _block(answer: Answer) -> dict[str, str]:
+def _to_content_block(answer: Answer) -> dict[str, str]:
     if answer.png is not None:
         return {"type": "image", "mimeType": "image/png", "data": base64.b64encode(answer.png).decode()}
     return {"type": "text", "text": answer.text}
 
 
-def _prompt(name: str) -> types.Prompt:
+def _to_prompt(name: str) -> types.Prompt:
     prompt = PROMPTS[name]
     arguments = [
         types.PromptArgument(name=row.name, description=row.description, required=row.is_required)

@@ -1,4 +1,4 @@
-"""Prompts: ways of working that a person can ask an agent to take."""
+"""Prompts: tasks with instructions that a person can give to an agent."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from muxpilot.records import record
 
 @record
 class PromptArgument:
+    """A value that the person gives."""
+
     name: str
     description: str
     is_required: bool
 
 
 @record
-class Prompt:
+class PromptTemplate:
+    """A prompt with places for its arguments."""
+
     name: str
     description: str
     arguments: tuple[PromptArgument, ...]
     text: str
 
-    def filled(self, given: dict[str, str]) -> str:
+    def fill(self, given: dict[str, str]) -> str:
+        """Return the text with the arguments filled in. Raise BadInput for a missing or unknown one."""
         names = [argument.name for argument in self.arguments]
         for name in given:
             if name not in names:
@@ -35,43 +40,43 @@ class Prompt:
 PROMPTS = {
     prompt.name: prompt
     for prompt in (
-        Prompt(
+        PromptTemplate(
             "debug-service",
-            "Start a service in a pane of its own, watch it, and find out why it misbehaves.",
+            "Start a service in its own pane, watch it, and find out why it misbehaves.",
             (
                 PromptArgument("command", "the command that starts the service", is_required=True),
                 PromptArgument("symptom", "what goes wrong", is_required=False),
             ),
             "Debug this service with the tmux tools.\n"
             "Command: {command}\nSymptom: {symptom}\n\n"
-            "1. create-session with a name for it, so that a person can attach and look on.\n"
-            "2. start-and-watch the command in its pane until it is ready or fails.\n"
-            "3. Provoke the symptom from a second pane (split-pane, execute-command); read only what is new "
+            "1. Use create-session with a name, so that a person can attach and watch.\n"
+            "2. Use start-and-watch to start the command in that pane, until it is ready or fails.\n"
+            "3. Provoke the symptom from a second pane (split-pane, execute-command). Read only new output, "
             "with read-pane and its cursor.\n"
-            "4. Tell the cause with the lines that prove it, then the smallest change that mends it.\n"
+            "4. Report the cause with the lines that prove it, and the smallest change that fixes it.\n"
             "Leave the session open, and say how to attach to it.",
         ),
-        Prompt(
+        PromptTemplate(
             "run-and-report",
-            "Run a command to its end and report its result, its exit code and what matters of its output.",
+            "Run a command to its end and report its result, its exit code and the important output.",
             (PromptArgument("command", "the command to run", is_required=True),),
             "Run this command in a tmux pane and report on it: {command}\n\n"
-            "Use a session of your own (create-session) and execute-command. If it waits for input, say what "
-            "it asks for instead of guessing. Report the exit code, how long it took, and the lines that "
-            "matter, quoted exactly.",
+            "Use your own session (create-session) and execute-command. If the command waits for input, say "
+            "what it asks for; do not guess. Report the exit code, the time it took, and the important "
+            "lines, quoted exactly.",
         ),
-        Prompt(
+        PromptTemplate(
             "drive-tui",
-            "Drive a full-screen program, such as an editor or an installer, one look and one act at a time.",
+            "Drive a full-screen program, such as an editor or an installer, one step at a time.",
             (
                 PromptArgument("program", "the program to drive", is_required=True),
-                PromptArgument("goal", "what shall be done in it", is_required=True),
+                PromptArgument("goal", "what to do in it", is_required=True),
             ),
             "Drive {program} in a tmux pane until this is done: {goal}\n\n"
-            "Start it with create-session or split-pane. Then, until the goal is reached: capture-pane to "
-            "look, decide on one step, send-keys to take it (literal: false for keys such as Escape, Up or "
-            "C-x), and look again before the next. Never send keys blindly. Leave the program as it asks to "
-            "be left.",
+            "Start it with create-session or split-pane. Then repeat until the goal is reached: look with "
+            "capture-pane, decide on one step, take it with send-keys (literal: false for keys such as "
+            "Escape, Up or C-x), and look again. Never send keys without looking. Quit the program in its "
+            "own way.",
         ),
     )
 }

@@ -1,12 +1,12 @@
-"""MCP on stdin and stdout, straight on the event loop.
+"""MCP on stdin and stdout, directly on the event loop.
 
-The SDK's own transport hands every line to a thread and back, which takes longer than tmux does. Here
-the loop reads and writes the pipes itself. A client that does not read makes its own answers wait, and
+The SDK's own transport passes every line to a thread and back, which takes longer than a request to tmux.
+Here the event loop reads and writes the pipes itself. A client that does not read delays its own answers, and
 in the end its own requests, but nothing else. While we serve, descriptor 0 is empty and descriptor 1 is
-stderr, so that nothing else in this process can read or write the protocol.
+stderr, so that no other code in this process can read or write the protocol.
 
-There is one way out: the end of stdin. A signal is taken as that, but for those who wait: whoever closes
-stdin after the last question (`printf … | muxpilot`) may still get answers that take no long time.
+Serving ends with the end of stdin. A signal counts as that end, and drops requests that are still running.
+A client that closes stdin after its last request (`printf … | muxpilot`) gets a short time for the answers.
 """
 
 from __future__ import annotations
@@ -23,82 +23,100 @@ from typing import Self
 
 import anyio
 import mcp_types as types
-from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from muxpilot.records import record
-from muxpilot.server.fast_json import line_of
-from muxpilot.server.fd_streams import LARGEST_LINE, PIPE, Reader, TooLong, Writer, taken
+from muxpilot.server.fast_json import encode_message
+from muxpilot.server.fd_streams import (
+    LARGEST_LINE,
+    PIPE_CAPACITY,
+    ByteWriter,
+    LineReader,
+    TooLongLine,
+    take_over_descriptor,
+)
+from muxpilot.server.sdk_internals import SessionMessage
+from muxpilot.trace import area
 
-# So many requests are served at once, those included whose answers nobody reads; the next waits in the pipe.
+# The most requests that are served at once, with those whose answers the client has not read. The next ones
+# wait in the pipe.
 MOST_UNANSWERED = 500
 
-# What may come before the first request: a notification that the client is ready, if anything.
+# How many messages may come before the first request. Clients send a notification at most.
 _MOST_BEFORE_OPENING = 8
 
-# How long calls go on whose client has closed its end, and how long it may then read what is due to it.
-_PATIENCE_S = 0.4
-_GRACE_S = 0.5
+# After the client has closed stdin: how long its calls may finish, and then how long it may read the answers.
+_FINISH_S = 0.4
+_FLUSH_S = 0.5
+
+
+_trace = area("server").child(transport="stdio")
 
 
 @record
-class Wire:
-    """The two streams that the SDK serves, and the way to end them as the client would."""
+class StdioStreams:
+    """The two streams that the SDK serves, and a function that ends the input as the client would."""
 
-    incoming: Incoming
-    outgoing: Outgoing
-    leave: Callable[[], None]
-    opening: Callable[[], Awaitable[types.JSONRPCRequest | None]]
+    incoming: IncomingMessages
+    outgoing: OutgoingMessages
+    end_input: Callable[[], None]
+    first_request: Callable[[], Awaitable[types.JSONRPCRequest | None]]
 
 
 @asynccontextmanager
-async def stdio() -> AsyncIterator[Wire]:
-    with taken(0, os.O_RDONLY) as near, taken(1, os.O_WRONLY) as far:
-        reader, writer, unanswered = Reader(near), Writer(far), Unanswered()
-        incoming = Incoming(reader, writer, unanswered)
+async def open_stdio() -> AsyncIterator[StdioStreams]:
+    """Take over stdin and stdout for the protocol, until the block ends."""
+    with take_over_descriptor(0, os.O_RDONLY) as near, take_over_descriptor(1, os.O_WRONLY) as far:
+        reader, writer, unanswered = LineReader(near), ByteWriter(far), PendingRequests()
+        incoming = IncomingMessages(reader, writer, unanswered)
         try:
-            yield Wire(incoming, Outgoing(writer, unanswered), incoming.end, incoming.opening)
-            await writer.room(0)
+            yield StdioStreams(
+                incoming, OutgoingMessages(writer, unanswered), incoming.end, incoming.first_request
+            )
+            await writer.wait_for_room(0)
         finally:
             reader.close()
 
 
-class Unanswered:
-    """The ids of requests that are being served, or whose answers are not read; 7 and "7" are the same."""
+class PendingRequests:
+    """The ids of requests that run or whose answers the client has not read. 7 and "7" count as one id."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._fewer = asyncio.Event()
-        self._is_open = False
+        self._removal = asyncio.Event()
+        self._is_stopped = False
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def add(self, identity: object) -> None:
         self._ids.add(str(identity))
 
     def discard(self, identity: object) -> None:
         self._ids.discard(str(identity))
-        self._fewer.set()
+        self._removal.set()
 
-    async def room(self) -> None:
-        while len(self._ids) >= MOST_UNANSWERED and not self._is_open:
-            self._fewer.clear()
-            await self._fewer.wait()
+    async def wait_for_room(self) -> None:
+        while len(self._ids) >= MOST_UNANSWERED and not self._is_stopped:
+            self._removal.clear()
+            await self._removal.wait()
 
-    async def none(self) -> None:
-        while self._ids and not self._is_open:
-            self._fewer.clear()
-            await self._fewer.wait()
+    async def wait_until_empty(self) -> None:
+        while self._ids and not self._is_stopped:
+            self._removal.clear()
+            await self._removal.wait()
 
-    def let_go(self) -> None:
-        """Nobody has to wait any more."""
-        self._is_open = True
-        self._fewer.set()
+    def stop_waiting(self) -> None:
+        """Wake every waiting task, now and from now on."""
+        self._is_stopped = True
+        self._removal.set()
 
 
-class Stream:
-    """What the SDK asks of both of its streams."""
+class SdkStream:
+    """The interface that the SDK expects of both streams."""
 
     async def aclose(self) -> None:
-        """The descriptors are closed where they were taken."""
+        """Do nothing: `open_stdio` closes the descriptors."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,17 +127,17 @@ class Stream:
         await self.aclose()
 
 
-class Incoming(Stream):
-    """The client's messages. What is none is answered here, and never seen by the SDK."""
+class IncomingMessages(SdkStream):
+    """Messages from the client. Malformed lines are answered here and never reach the SDK."""
 
-    def __init__(self, reader: Reader, writer: Writer, unanswered: Unanswered) -> None:
+    def __init__(self, reader: LineReader, writer: ByteWriter, unanswered: PendingRequests) -> None:
         self._reader = reader
         self._writer = writer
-        self._unanswered = unanswered
+        self._pending = unanswered
         self._first: deque[SessionMessage] = deque()
 
-    async def opening(self) -> types.JSONRPCRequest | None:
-        """The first request. It will be received all the same, after what came before it."""
+    async def first_request(self) -> types.JSONRPCRequest | None:
+        """Wait for the first request, without consuming it or what came before it. None if there is none."""
         first: list[SessionMessage] = []
         with suppress(anyio.EndOfStream):
             while True:
@@ -131,33 +149,37 @@ class Incoming(Stream):
         return None
 
     async def receive(self) -> SessionMessage:
+        """Return the next message. Raise EndOfStream once the client has left."""
         if self._first:
             return self._first.popleft()
         while True:
-            await self._unanswered.room()
-            line = await self._reader.line()
+            await self._pending.wait_for_room()
+            line = await self._reader.read_line()
             if line is None:
-                with anyio.move_on_after(_PATIENCE_S):
-                    await self._unanswered.none()
-                asyncio.get_running_loop().call_later(_GRACE_S, self._writer.close)
+                _trace.debug("input ended", running=len(self._pending))
+                with anyio.move_on_after(_FINISH_S):
+                    await self._pending.wait_until_empty()
+                asyncio.get_running_loop().call_later(_FLUSH_S, self._writer.close)
                 raise anyio.EndOfStream
-            message = parsed(line)
+            message = parse_message(line)
             if not isinstance(message, bytes):
-                self._count(message)
+                self._track_request(message)
                 return SessionMessage(message)
+            _trace.info("malformed message", bytes=len(line))
             self._writer.write(message)
-            await self._writer.room(PIPE)
+            await self._writer.wait_for_room(PIPE_CAPACITY)
 
     def end(self) -> None:
-        """As if the client had left."""
+        """End the input, as if the client had left."""
         self._reader.end()
-        self._unanswered.let_go()
+        self._pending.stop_waiting()
 
-    def _count(self, message: types.JSONRPCMessage) -> None:
+    def _track_request(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest):
-            self._unanswered.add(message.id)
+            self._pending.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._unanswered.discard((message.params or {}).get("requestId"))  # it never will be
+            # A cancelled request is not answered.
+            self._pending.discard((message.params or {}).get("requestId"))
 
     def __aiter__(self) -> Self:
         return self
@@ -169,67 +191,68 @@ class Incoming(Stream):
             raise StopAsyncIteration from None
 
 
-class Outgoing(Stream):
-    """Our messages; whoever sends one waits until it is, or almost is, with the client."""
+class OutgoingMessages(SdkStream):
+    """Messages to the client. `send` waits until the client has read most of what was sent."""
 
-    def __init__(self, writer: Writer, unanswered: Unanswered) -> None:
+    def __init__(self, writer: ByteWriter, unanswered: PendingRequests) -> None:
         self._writer = writer
-        self._unanswered = unanswered
+        self._pending = unanswered
 
     async def send(self, item: SessionMessage, /) -> None:
+        """Send a message, and wait until the client has read most of what was sent."""
         message = item.message
         self.write(message)
         try:
-            await self._writer.room(PIPE)
+            await self._writer.wait_for_room(PIPE_CAPACITY)
         finally:
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                self._unanswered.discard(message.id)
+                self._pending.discard(message.id)
 
     def write(self, message: types.JSONRPCMessage) -> None:
-        """Without waiting for anything."""
-        self._writer.write(line_of(message))
+        """Send without waiting for the client to read."""
+        self._writer.write(encode_message(message))
 
 
-def parsed(line: bytes) -> types.JSONRPCMessage | bytes:
-    """A message, or the error that answers what is none."""
-    if isinstance(line, TooLong):
-        return _error(
+def parse_message(line: bytes) -> types.JSONRPCMessage | bytes:
+    """Return a message, or the error line that answers a malformed one."""
+    if isinstance(line, TooLongLine):
+        return _error_line(
             types.INVALID_REQUEST,
             f"Request too large: the limit is {LARGEST_LINE} bytes",
-            _identity_at_an_end(line),
+            _find_id_at_ends(line),
         )
-    with suppress(ValidationError):  # almost always it is one, which takes a third of the time to see
+    with suppress(ValidationError):  # nearly every message is a request; this check takes a third of the time
         return types.JSONRPCRequest.model_validate_json(line, by_name=False)
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        return _complaint(line)
-    # A request whose id is no id would pass for a notification, and its sender wait for ever.
+        return _describe_malformed(line)
+    # A request with an invalid id would pass for a notification, and its sender would wait for ever.
     if isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
-        return _complaint(line)
+        return _describe_malformed(line)
     return message
 
 
-def _complaint(line: bytes) -> bytes:
+def _describe_malformed(line: bytes) -> bytes:
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return _error(types.PARSE_ERROR, "Parse error: the line is not JSON")
+        return _error_line(types.PARSE_ERROR, "Parse error: the line is not JSON")
     if not isinstance(message, dict):
-        return _error(types.PARSE_ERROR, "Parse error: a message is one JSON object")
+        return _error_line(types.PARSE_ERROR, "Parse error: a message is one JSON object")
     identity = message.get("id")
     is_good = isinstance(identity, int | str) and not isinstance(identity, bool)
-    return _error(types.INVALID_REQUEST, "Invalid request", identity if is_good else None)
+    return _error_line(types.INVALID_REQUEST, "Invalid request", identity if is_good else None)
 
 
-# A member of the outermost object for certain: clients write the id first or last.
+# Clients write the id first or last. There it is certainly a member of the outermost object.
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,200}")\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
 
 
-def _identity_at_an_end(line: TooLong) -> int | str | None:
-    found = _FIRST.match(line) or _LAST.search(line, len(line) - TooLong.KEPT)
+def _find_id_at_ends(line: TooLongLine) -> int | str | None:
+    found = _FIRST.match(line) or _LAST.search(line, len(line) - TooLongLine.KEPT)
     try:
         identity: int | str | None = json.loads(found[1]) if found else None
     except ValueError:
@@ -237,6 +260,6 @@ def _identity_at_an_end(line: TooLong) -> int | str | None:
     return identity
 
 
-def _error(code: int, words: str, identity: int | str | None = None) -> bytes:
+def _error_line(code: int, words: str, identity: int | str | None = None) -> bytes:
     body = {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": words}}
     return json.dumps(body).encode() + b"\n"

@@ -1,13 +1,12 @@
-"""The requests of one client, each a task of its own, which its answer ends or the client's change of mind.
+"""Run each request of a stdio client in its own task, until it is answered or cancelled.
 
-This is the SDK's `Dispatcher` for a pair of pipes and a server that asks its client nothing. The SDK's own
-serves every transport and both sides of a connection, at three times the cost for each request.
+This implements the SDK's `Dispatcher` for a pair of pipes and a server that sends its client no requests. The
+SDK's own serves every transport and both sides of a connection, at three times the cost per request.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Mapping
 from functools import cached_property
 from typing import Any, NoReturn
@@ -15,59 +14,58 @@ from typing import Any, NoReturn
 import anyio
 import mcp_types as types
 from anyio.abc import TaskStatus
-from mcp.shared.dispatcher import (
+
+from muxpilot.server.sdk_internals import (
     CallOptions,
     Dispatcher,
+    NoBackChannelError,
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
-    coerce_request_id,
-    run_notify_intercept,
-)
-from mcp.shared.exceptions import NoBackChannelError
-from mcp.shared.jsonrpc_dispatcher import (
+    SessionMessage,
+    TransportContext,
     cancelled_request_id_from_params,
+    coerce_request_id,
     handler_exception_to_error_data,
     progress_token_from_params,
+    run_notify_intercept,
 )
-from mcp.shared.message import SessionMessage
-from mcp.shared.transport_context import TransportContext
+from muxpilot.server.stdio import IncomingMessages, OutgoingMessages
+from muxpilot.trace import area
 
-from muxpilot.server.stdio import Incoming, Outgoing
+_trace = area("server").child(transport="stdio")
 
-log = logging.getLogger("muxpilot")
-
-_PIPES = TransportContext(kind="stdio", can_send_request=False)
+_TRANSPORT = TransportContext(kind="stdio", can_send_request=False)
 _CLOSED = types.ErrorData(code=types.CONNECTION_CLOSED, message="Connection closed")
-# How often a task that goes on regardless is told once more that its client has left.
+# A task that goes on after it was cancelled is cancelled again this often.
 _CANCEL_AGAIN_S = 0.1
 
 Params = Mapping[str, Any] | None
 
 
-class Call:
-    """What a handler has of the message that it serves: the SDK's `DispatchContext`."""
+class StdioCall:
+    """The message that a handler serves, with its means to answer: the SDK's `DispatchContext`."""
 
-    transport = _PIPES
+    transport = _TRANSPORT
     message_metadata = None
     can_send_request = False
 
     def __init__(
-        self, calls: Calls, request_id: types.RequestId | None = None, params: Params = None
+        self, dispatcher: StdioDispatcher, request_id: types.RequestId | None = None, params: Params = None
     ) -> None:
         self.request_id = request_id
-        self.is_given_up = False
-        self._calls = calls
+        self.is_cancelled = False
+        self._dispatcher = dispatcher
         self._token = progress_token_from_params(params)
-        self._is_over = False
+        self._is_finished = False
 
     @cached_property
     def cancel_requested(self) -> anyio.Event:
         return anyio.Event()
 
     async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
-        if not self._is_over:
-            await self._calls.notify(method, params, opts)
+        if not self._is_finished:
+            await self._dispatcher.notify(method, params, opts)
 
     async def send_raw_request(
         self, method: str, params: Params, opts: CallOptions | None = None
@@ -75,28 +73,31 @@ class Call:
         raise NoBackChannelError(method)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Send progress, if the client asked for it with a token."""
         if self._token is None:
             return
-        told = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
-        given = {key: value for key, value in told.items() if value is not None}
+        fields = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
+        given = {key: value for key, value in fields.items() if value is not None}
         await self.notify("notifications/progress", given)
 
-    def give_up(self) -> None:
-        """The client wants no answer any more."""
-        self.is_given_up = True
+    def cancel(self) -> None:
+        """Note that the client does not want an answer any more."""
+        self.is_cancelled = True
         self.cancel_requested.set()
 
-    def end(self) -> None:
-        """Nothing more is told of it."""
-        self._is_over = True
+    def finish(self) -> None:
+        """Send no more notifications for this message."""
+        self._is_finished = True
 
 
-class Calls(Dispatcher[TransportContext]):
-    def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
+class StdioDispatcher(Dispatcher[TransportContext]):
+    """Reads the client's messages and runs their handlers."""
+
+    def __init__(self, incoming: IncomingMessages, outgoing: OutgoingMessages) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
         self._tasks: set[asyncio.Task[None]] = set()
-        self._served: dict[types.RequestId, tuple[Call, asyncio.Task[None]]] = {}
+        self._running: dict[types.RequestId, tuple[StdioCall, asyncio.Task[None]]] = {}
 
     async def send_raw_request(
         self, method: str, params: Params, opts: CallOptions | None = None
@@ -115,98 +116,103 @@ class Calls(Dispatcher[TransportContext]):
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
+        """Serve messages until the client leaves, then cancel what still runs."""
         task_status.started()
         try:
             async for item in self._incoming:
                 message = item.message
                 if isinstance(message, types.JSONRPCRequest):
-                    task = self._serve(message, on_request)
-                    if message.method == "initialize":  # what comes after it finds a client that is known
+                    task = self._start_request(message, on_request)
+                    if message.method == "initialize":  # later messages need what the handshake agreed on
                         await asyncio.wait([task])
                 elif isinstance(message, types.JSONRPCNotification):
-                    self._heed(message)
+                    self._handle_cancel(message)
                     if not run_notify_intercept(on_notify_intercept, message.method, message.params):
-                        self._start(self._told(message, on_notify))
+                        self._start(self._handle_notification(message, on_notify))
         finally:
-            await self._end()
+            await self._cancel_all()
 
-    def _serve(self, request: types.JSONRPCRequest, on_request: OnRequest) -> asyncio.Task[None]:
-        call = Call(self, request.id, request.params)
-        task = self._start(self._answered(call, request, on_request))
-        self._served[coerce_request_id(request.id)] = call, task
+    def _start_request(self, request: types.JSONRPCRequest, on_request: OnRequest) -> asyncio.Task[None]:
+        call = StdioCall(self, request.id, request.params)
+        task = self._start(self._handle_request(call, request, on_request))
+        self._running[coerce_request_id(request.id)] = call, task
         return task
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget_task)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a message was not served", exc_info=error)
+            _trace.error("message not served", error=error)
 
-    def _heed(self, message: types.JSONRPCNotification) -> None:
+    def _handle_cancel(self, message: types.JSONRPCNotification) -> None:
         if message.method != "notifications/cancelled":
             return
         identity = cancelled_request_id_from_params(message.params)
-        found = self._served.pop(coerce_request_id(identity), None) if identity is not None else None
+        found = self._running.pop(coerce_request_id(identity), None) if identity is not None else None
+        _trace.debug("request cancelled", id=identity, is_running=found is not None)
         if found is not None:
             call, task = found
-            call.give_up()
+            call.cancel()
             task.cancel()
 
-    async def _told(self, message: types.JSONRPCNotification, on_notify: OnNotify) -> None:
-        await on_notify(Call(self), message.method, message.params)
+    async def _handle_notification(self, message: types.JSONRPCNotification, on_notify: OnNotify) -> None:
+        await on_notify(StdioCall(self), message.method, message.params)
 
-    async def _answered(self, call: Call, request: types.JSONRPCRequest, on_request: OnRequest) -> None:
-        """A request that the client gave up is not answered, whatever became of it."""
-        answer: types.JSONRPCMessage = _failed(request, _CLOSED)
+    async def _handle_request(
+        self, call: StdioCall, request: types.JSONRPCRequest, on_request: OnRequest
+    ) -> None:
+        """Run a request's handler and send its answer, unless the client has cancelled the request."""
+        answer: types.JSONRPCMessage = _error_answer(request, _CLOSED)
         try:
-            result = await on_request(call, request.method, request.params)
+            with _trace.step("request", id=request.id, method=request.method):
+                result = await on_request(call, request.method, request.params)
             answer = types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
         except asyncio.CancelledError as error:
-            if _is_being_ended():
-                if not call.is_given_up:
+            if _is_cancelled_from_outside():
+                if not call.is_cancelled:
                     self._outgoing.write(answer)
                 raise
-            answer = _failed(request, _fault(error))
+            answer = _error_answer(request, _internal_error(error))
         except Exception as error:  # noqa: BLE001 - one request must not end the others
-            answer = _failed(request, handler_exception_to_error_data(error) or _fault(error))
+            answer = _error_answer(request, handler_exception_to_error_data(error) or _internal_error(error))
         finally:
-            call.end()
+            call.finish()
             self._forget(call, request)
-        if not call.is_given_up:
+        if not call.is_cancelled:
             await self._send(answer)
 
-    def _forget(self, call: Call, request: types.JSONRPCRequest) -> None:
-        """Unless another request has come by the same id."""
+    def _forget(self, call: StdioCall, request: types.JSONRPCRequest) -> None:
+        """Forget a request, unless a newer one has the same id."""
         key = coerce_request_id(request.id)
-        if self._served.get(key, (None, None))[0] is call:
-            del self._served[key]
+        if self._running.get(key, (None, None))[0] is call:
+            del self._running[key]
 
     async def _send(self, message: types.JSONRPCMessage) -> None:
         await self._outgoing.send(SessionMessage(message))
 
-    async def _end(self) -> None:
+    async def _cancel_all(self) -> None:
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
             await asyncio.wait(self._tasks, timeout=_CANCEL_AGAIN_S)
 
 
-def _is_being_ended() -> bool:
-    """Or else it is the end of something that a handler waited for."""
+def _is_cancelled_from_outside() -> bool:
+    """Tell whether this task itself is cancelled, and not something that its handler waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _failed(request: types.JSONRPCRequest, error: types.ErrorData) -> types.JSONRPCError:
+def _error_answer(request: types.JSONRPCRequest, error: types.ErrorData) -> types.JSONRPCError:
     return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
 
 
-def _fault(error: BaseException) -> types.ErrorData:
-    """What the border of our handlers let through; its words are for the log."""
-    log.error("a handler failed", exc_info=error)
+def _internal_error(error: BaseException) -> types.ErrorData:
+    """Log an exception that our handlers did not map to an error, and return what the client gets."""
+    _trace.error("handler failed", error=error)
     return types.ErrorData(code=types.INTERNAL_ERROR, message="Internal error")

@@ -1,4 +1,4 @@
-"""What a client is told of, and what watches for it: all of it ends with the client's connection."""
+"""The subscriptions and watches of a client. All of them end with the client's connection."""
 
 from __future__ import annotations
 
@@ -11,59 +11,74 @@ from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from muxpilot.errors import NotFound
-from muxpilot.resources import Stop, Tell
-from muxpilot.watch.registry import Watches
+from muxpilot.resources import Notify, Stop
+from muxpilot.server.sdk_internals import connection_of
+from muxpilot.trace import area
+from muxpilot.watch.registry import WatchRegistry
 
 _KEY = "muxpilot"
-# A client that does not take the news does not keep it from the others.
-_TELL_S = 1.0
+# A client that does not read its notifications must not delay those of other clients.
+_NOTIFY_S = 1.0
+
+_trace = area("server")
 
 
-class Ties:
-    def __init__(self, watches: Watches) -> None:
+class ConnectionSubscriptions:
+    """What one connection has subscribed to, and the watches that end with it."""
+
+    def __init__(self, watches: WatchRegistry) -> None:
         self._registry = watches
-        self._followed: dict[str, Stop] = {}
+        self._stops: dict[str, Stop] = {}
         self._watches: set[str] = set()
-        self.follows_list = False
+        self.has_list_subscription = False
 
-    def follow(self, what: str, stop: Stop) -> None:
-        self.unfollow(what)
-        self._followed[what] = stop
+    def add(self, uri: str, stop: Stop) -> None:
+        """Keep a subscription in place of an earlier one to the same address."""
+        self.remove(uri)
+        self._stops[uri] = stop
+        _trace.debug("subscribed", uri=uri, subscriptions=len(self._stops))
 
-    def unfollow(self, what: str) -> None:
-        self._followed.pop(what, _nothing)()
+    def remove(self, uri: str) -> None:
+        """End a subscription, if there is one."""
+        self._stops.pop(uri, _do_nothing)()
 
-    def watch(self, identity: str) -> None:
+    def own_watch(self, identity: str) -> None:
         self._watches.add(identity)
 
-    async def cut(self) -> None:
-        for what in tuple(self._followed):
-            self.unfollow(what)
+    async def close(self) -> None:
+        """End all subscriptions and cancel all watches of the connection."""
+        _trace.debug("connection closed", subscriptions=len(self._stops), watches=len(self._watches))
+        for uri in tuple(self._stops):
+            self.remove(uri)
         for identity in self._watches:
-            with suppress(NotFound):  # forgotten, so over
+            with suppress(NotFound):  # it has ended, and its result is no longer kept
                 await self._registry.cancel(identity)
 
 
-def ties(ctx: ServerRequestContext[Any], watches: Watches) -> Ties | None:
-    """Of the connection that a request came by; none where every request is a connection of its own."""
+def subscriptions_of(
+    ctx: ServerRequestContext[Any], watches: WatchRegistry
+) -> ConnectionSubscriptions | None:
+    """Return this connection's subscriptions, or None on protocol revisions without connections."""
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return None
-    connection = ctx.session._connection  # the SDK has no other way to it yet
+    connection = connection_of(ctx)
     if _KEY not in connection.state:
-        connection.state[_KEY] = made = Ties(watches)
-        connection.exit_stack.push_async_callback(made.cut)
-    found: Ties = connection.state[_KEY]
+        connection.state[_KEY] = made = ConnectionSubscriptions(watches)
+        connection.exit_stack.push_async_callback(made.close)
+    found: ConnectionSubscriptions = connection.state[_KEY]
     return found
 
 
-def in_time(tell: Callable[[], Awaitable[None]]) -> Tell:
-    async def told() -> None:
+def with_timeout(notify: Callable[[], Awaitable[None]]) -> Notify:
+    """Return a notification that gives up on a client that does not read it."""
+
+    async def notify_in_time() -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_TELL_S):
-                await tell()
+            async with asyncio.timeout(_NOTIFY_S):
+                await notify()
 
-    return told
+    return notify_in_time
 
 
-def _nothing() -> None:
-    """Stops what was never begun."""
+def _do_nothing() -> None:
+    """End a subscription that does not exist."""

@@ -1,1 +1,1 @@
-"""Commands in live shells: run in the pane's own shell, and known exactly."""
+"""Runs commands in the shells of panes and knows exactly what each printed and how it ended."""

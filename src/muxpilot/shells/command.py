@@ -1,19 +1,21 @@
-"""One command: what was asked, how far it is, and what it said."""
+"""One command: its text, its status, its output and why it waits."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
-from muxpilot.shells.command_output import Output
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.tasks import ChangeSignal
 from muxpilot.tmux import PaneId
+from muxpilot.trace import Trace, area
 
 
-class Status(Enum):
+class CommandStatus(Enum):
+    """How far a command is; the values are words of the answers of tools."""
+
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -23,79 +25,93 @@ class Status(Enum):
 
     @property
     def is_final(self) -> bool:
-        return self not in (Status.QUEUED, Status.RUNNING)
+        return self not in (CommandStatus.QUEUED, CommandStatus.RUNNING)
 
 
 @dataclass(slots=True, eq=False)
 class Command:
-    """`changes` grows whenever anything about it changes."""
+    """A command that a caller has submitted to a pane, from the queue to its end."""
 
     socket: str
     pane: PaneId
     text: str
-    output: Output
-    delay_s: float = 0.0
+    output: CommandOutput
+    delay_s: float = 0.0  # between characters
     id: str = field(default_factory=lambda: f"cmd-{secrets.token_hex(5)}")
-    status: Status = Status.QUEUED
+    status: CommandStatus = CommandStatus.QUEUED
     exit_code: int | None = None
     reason: str | None = None
     waiting_for: str | None = None  # line, password, key, shell, or the rest of the command
     is_cancelled: bool = False
     is_tracked: bool = True
-    left_over: str | None = None  # what of it was never typed, in words
-    asked: float = field(default_factory=time.monotonic)
-    ended: float | None = None
-    changes: int = 0
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    untyped_note: str | None = None  # says which lines of it were never typed
+    submitted_at: float = field(default_factory=time.monotonic)
+    ended_at: float | None = None
+    trace: Trace = field(default_factory=lambda: area("shells"))
+    _signal: ChangeSignal = field(default_factory=ChangeSignal)
 
     @property
     def elapsed_s(self) -> float:
-        return (self.ended or time.monotonic()) - self.asked
+        return (self.ended_at or time.monotonic()) - self.submitted_at
 
-    def say(self) -> None:
-        self.changes += 1
-        self._changed.set()
-        self._changed = asyncio.Event()
+    @property
+    def changes(self) -> int:
+        """Return how often anything about the command has changed."""
+        return self._signal.count
 
-    async def change(self, timeout_s: float, *, since: int | None = None) -> None:
-        """Until something about it changes, or until then; at once if `changes` is not `since` any more."""
-        if since is not None and since != self.changes:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._changed.wait()
+    def notify_change(self) -> None:
+        self._signal.notify()
 
-    async def end(self, timeout_s: float) -> None:
-        """Until it has ended, or until then."""
-        deadline = time.monotonic() + timeout_s
-        while not self.status.is_final and (left_s := deadline - time.monotonic()) > 0:
-            await self.change(left_s)
+    async def wait_for_change(self, timeout_s: float, *, since: int | None = None) -> None:
+        """Wait for the next change or the timeout; return at once if `changes` is no longer `since`."""
+        await self._signal.wait(timeout_s, since=since)
 
-    def begin(self) -> None:
+    async def wait_for_end(self, timeout_s: float) -> None:
+        """Wait until the command has ended, or for the timeout."""
+        await self._signal.wait_until(lambda: self.status.is_final, timeout_s)
+
+    def mark_running(self) -> None:
+        """Note that the command is about to be typed."""
         if self.status.is_final:
             return
-        self.status = Status.RUNNING
+        self.trace.debug("command begins", queued_ms=round(self.elapsed_s * 1000))
+        self.status = CommandStatus.RUNNING
         self.reason = None
-        self.say()
+        self.notify_change()
 
-    def waits(self, what: str | None, reason: str | None) -> None:
+    def set_waiting(self, what: str | None, reason: str | None) -> None:
+        """Note what the command waits for, and why; None for a command that does not wait."""
         if not self.status.is_final and (self.waiting_for, self.reason) != (what, reason):
+            if what != self.waiting_for:
+                self.trace.debug("command waits" if what else "command waits no more", what=what)
             self.waiting_for, self.reason = what, reason
-            self.say()
+            self.notify_change()
 
     def finish(self, exit_code: int, reason: str | None = None) -> None:
-        done = Status.CANCELLED if self.is_cancelled else Status.FAILED
-        self._end(Status.COMPLETED if exit_code == 0 else done, exit_code, reason)
+        """End the command with its exit code."""
+        failed = CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.FAILED
+        self._end(CommandStatus.COMPLETED if exit_code == 0 else failed, exit_code, reason)
 
-    def lose(self, reason: str) -> None:
-        self._end(Status.CANCELLED if self.is_cancelled else Status.LOST, None, reason)
+    def mark_lost(self, reason: str) -> None:
+        """End the command without an exit code, because nothing tells how it ended."""
+        self._end(CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.LOST, None, reason)
 
-    def _end(self, status: Status, exit_code: int | None, reason: str | None) -> None:
+    def _end(self, status: CommandStatus, exit_code: int | None, reason: str | None) -> None:
         if self.status.is_final:
             return
         self.output.finish()
-        words = " ".join(filter(None, (reason, self.left_over))) or None
-        self.status, self.exit_code, self.reason = status, exit_code, words
+        self.status, self.exit_code = status, exit_code
+        self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
         self.waiting_for = None
-        self.ended = time.monotonic()
-        self.say()
+        self.ended_at = time.monotonic()
+        if self.trace.is_debug:
+            self.trace.debug(
+                "command ended",
+                status=status.value,
+                exit_code=exit_code,
+                ms=round(self.elapsed_s * 1000),
+                output_bytes=self.output.size,
+                has_untyped_lines=self.untyped_note is not None,
+                reason=reason,
+            )
+        self.notify_change()

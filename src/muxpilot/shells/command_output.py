@@ -1,7 +1,7 @@
-"""A command's output: from terminal bytes to the text that a person would have seen, kept within limits.
+"""The output of a command: terminal bytes become the text that a person would have seen, within limits.
 
-Rendering goes along with the stream. What no cursor movement can reach any more is settled and goes to the
-spool; the last screenful stays open. Plain text and colours take a short way.
+Text is rendered while it comes. Lines that no cursor movement can reach any more are settled and go to the
+spool; the last screenful may still change. Plain text and colours do not need a screen model.
 """
 
 from __future__ import annotations
@@ -11,69 +11,73 @@ import re
 import tempfile
 from collections.abc import Callable
 
-from muxpilot.terminal.text import Page
+from muxpilot.terminal.escapes import ESC, SGR_SEQUENCE, TORN_OUTPUT
+from muxpilot.terminal.text import TextScreen
 
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_COLOUR = re.compile(SGR_SEQUENCE)
 # The beginning of a sequence, or of a line end, whose rest has not come yet.
-_TORN = re.compile(r"(?:\r+|\x1b(?:\[[0-9;:<=>?]*[ -/]*|[ -/]*|[\]X^_kP][^\x07\x1b]{0,4096}\x1b?)?)\Z")
+_TORN = re.compile(TORN_OUTPUT)
 
 _IN_MEMORY = 1 << 20
 _TAIL = 1 << 20
 
 
-class Renderer:
-    """Bytes in; `take` answers the text that is settled."""
+class OutputRenderer:
+    """Renders bytes as text. Text that cannot change any more is taken out with `take_settled`."""
 
     def __init__(self, height: int) -> None:
         self._height = height
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
-        self._open = ""  # the last lines, as text, while no page is needed
-        self._page: Page | None = None
+        self._torn = ""
+        self._open = ""  # the last lines, while no screen is needed
+        self._screen: TextScreen | None = None
         self._settled: list[str] = []
 
     def feed(self, data: bytes, *, is_last: bool = False) -> None:
-        text = self._held + self._decoder.decode(data, final=is_last)
+        """Render the next bytes of the output."""
+        text = self._torn + self._decoder.decode(data, final=is_last)
         torn = None if is_last else _TORN.search(text)
-        self._held = torn[0] if torn is not None else ""
+        self._torn = torn[0] if torn is not None else ""
         text = text[: torn.start()] if torn is not None else text
-        if "\x1b" in text:
+        if ESC in text:
             text = _COLOUR.sub("", text)
         plain = text.replace("\r\n", "\n")
-        if self._page is None and _is_plain(plain):
+        if self._screen is None and _is_plain(plain):
             self._open += plain
         else:
             self._draw(text)
         self._settle()
 
-    def take(self) -> str:
+    def take_settled(self) -> str:
         settled, self._settled = "".join(self._settled), []
         return settled
 
-    def unsettled(self) -> str:
-        """What a screen still shows, and may yet change."""
-        if self._page is None:
+    def open_text(self) -> str:
+        """Return the text that further output may still change."""
+        if self._screen is None:
             return self._open
-        return "\n".join(self._page.lines())
+        return "\n".join(self._screen.lines())
 
     def finish(self) -> str:
+        """Return all text that was not taken yet; no more output follows."""
         self.feed(b"", is_last=True)
-        text = self.take() + self.unsettled()
-        self._open, self._page = "", None
+        text = self.take_settled() + self.open_text()
+        self._open, self._screen = "", None
         return text
 
     def _draw(self, text: str) -> None:
-        if self._page is None:
-            self._page = Page(self._height, keeps_tabs=True)
-            self._page.write(self._open.replace("\n", "\r\n"))
+        if self._screen is None:
+            self._screen = TextScreen(self._height, keeps_tabs=True)
+            self._screen.write(self._open.replace("\n", "\r\n"))
             self._open = ""
-        self._page.write(text)
-        self._settled += [line + "\n" for line in self._page.take_settled()]
-        if self._page.is_plain:
-            self._open, self._page = "\n".join(self._page.lines()), None
+        self._screen.write(text)
+        self._settled += [line + "\n" for line in self._screen.take_scrolled_off()]
+        if self._screen.is_plain_text:
+            self._open, self._screen = "\n".join(self._screen.lines()), None
 
     def _settle(self) -> None:
-        if self._page is not None or len(self._open) < 2 * self._height:
+        """Settle all plain lines but the last screenful."""
+        if self._screen is not None or len(self._open) < 2 * self._height:
             return
         lines = self._open.count("\n")
         if lines > 2 * self._height:
@@ -88,19 +92,20 @@ def _is_plain(text: str) -> bool:
     return text.replace("\n", "").replace("\t", "").isprintable()
 
 
-class Spool:
-    """Text as UTF-8: all of it up to a cap, on disk when it is much, and always its end."""
+class OutputSpool:
+    """Text as UTF-8: its beginning up to a limit, on disk if there is much of it, and always its end."""
 
-    def __init__(self, cap_bytes: int) -> None:
+    def __init__(self, limit_bytes: int) -> None:
         self.size = 0
-        self._cap = cap_bytes
+        self._limit = limit_bytes
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the command
         self._kept = 0
         self._tail = bytearray()
 
     def write(self, text: str) -> None:
+        """Append text; what goes beyond the limit is kept in the tail only."""
         data = text.encode("utf-8", "replace")
-        room = self._cap - self._kept
+        room = self._limit - self._kept
         if room > 0:
             self._file.write(data[:room])
             self._kept += min(len(data), room)
@@ -109,12 +114,12 @@ class Spool:
         if len(self._tail) > 2 * _TAIL:
             del self._tail[:-_TAIL]
 
-    def whole(self) -> tuple[bytes, int]:
-        """What is kept from the beginning on, and how many bytes behind it are not."""
+    def read_kept(self) -> tuple[bytes, int]:
+        """Return the kept bytes from the beginning on, and how many bytes after them are not kept."""
         return self._read(0, self._kept), self.size - self._kept
 
-    def ends(self, limit: int) -> tuple[bytes, bytes]:
-        """All of it if it is no longer than `limit`, else a head and a tail that together are."""
+    def read_ends(self, limit: int) -> tuple[bytes, bytes]:
+        """Return everything and nothing if it is at most `limit` bytes; else a head and a tail of so many."""
         if self.size <= limit:
             return (self._read(0, self._kept) if self._kept == self.size else bytes(self._tail)), b""
         head = limit // 2
@@ -130,48 +135,50 @@ class Spool:
         return data
 
 
-class Output:
-    """One command's output while it comes, and afterwards."""
+class CommandOutput:
+    """The output of one command, while it runs and afterwards."""
 
-    def __init__(self, height: int, cap_bytes: int) -> None:
-        self._height, self._cap_bytes = height, cap_bytes
-        self._renderer: Renderer | None = Renderer(height)
-        self._spool = Spool(cap_bytes)
-        self.lost = 0
-        self.heard: Callable[[bytes], None] | None = None  # who else wants each byte as it comes
+    def __init__(self, height: int, limit_bytes: int) -> None:
+        self._height, self._limit_bytes = height, limit_bytes
+        self._renderer: OutputRenderer | None = OutputRenderer(height)
+        self._spool = OutputSpool(limit_bytes)
+        self.lost_bytes = 0
+        self.on_bytes: Callable[[bytes], None] | None = None  # also gets each byte as it comes
 
     def feed(self, data: bytes) -> None:
-        if self.heard is not None:
-            self.heard(data)
+        """Add the next bytes that the command printed."""
+        if self.on_bytes is not None:
+            self.on_bytes(data)
         if self._renderer is not None:
             self._renderer.feed(data)
-            self._spool.write(self._renderer.take())
+            self._spool.write(self._renderer.take_settled())
 
     def restart(self) -> None:
-        """What came until now was of another command."""
+        """Discard the output so far: it was printed by another command."""
         self._spool.close()
-        self._renderer, self._spool = Renderer(self._height), Spool(self._cap_bytes)
+        self._renderer, self._spool = OutputRenderer(self._height), OutputSpool(self._limit_bytes)
 
     def finish(self) -> None:
+        """Settle the last lines; no more output follows."""
         if self._renderer is not None:
             self._spool.write(self._renderer.finish())
             self._renderer = None
 
     @property
     def _open(self) -> bytes:
-        return self._renderer.unsettled().encode("utf-8", "replace") if self._renderer is not None else b""
+        return self._renderer.open_text().encode("utf-8", "replace") if self._renderer is not None else b""
 
     @property
     def size(self) -> int:
         return self._spool.size + len(self._open)
 
     def excerpt(self, limit: int) -> tuple[str, bool]:
-        """The text, or its head and tail with a line between them that says what is left out."""
+        """Return the text, or its head and tail with a note between them; and whether it was cut."""
         still_open = self._open
         size = self._spool.size + len(still_open)
         if size <= limit:
-            return (self._spool.ends(limit)[0] + still_open).decode("utf-8", "replace"), False
-        head, tail = self._spool.ends(min(limit, self._spool.size))
+            return (self._spool.read_ends(limit)[0] + still_open).decode("utf-8", "replace"), False
+        head, tail = self._spool.read_ends(min(limit, self._spool.size))
         everything = (tail or head) + still_open
         half = limit // 2
         first = _whole_characters((head + still_open)[:half], at_end=True)
@@ -180,9 +187,9 @@ class Output:
         note = f"\n[… {left_out} bytes left out …]\n"
         return first.decode("utf-8", "replace") + note + last.decode("utf-8", "replace"), True
 
-    def whole(self) -> tuple[str, bool]:
-        """All that is kept, with a line behind it that says how much is not."""
-        kept, beyond = self._spool.whole()
+    def full_text(self) -> tuple[str, bool]:
+        """Return all text that is kept, with a note at its end if there was more; and whether there was."""
+        kept, beyond = self._spool.read_kept()
         if not beyond:
             return (kept + self._open).decode("utf-8", "replace"), False
         note = f"\n[… {beyond + len(self._open)} bytes more were not kept …]\n"
@@ -194,7 +201,7 @@ class Output:
 
 
 def _whole_characters(data: bytes, *, at_end: bool) -> bytes:
-    """Without the part of a character at a cut."""
+    """Return the bytes without the part of a character at the cut."""
     if at_end:
         return data.decode("utf-8", "ignore").encode()
     start = next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), len(data[:4]))

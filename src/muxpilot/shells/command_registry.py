@@ -1,4 +1,4 @@
-"""All commands, and the panes that they run in."""
+"""All commands that were submitted, and the panes that they run in."""
 
 from __future__ import annotations
 
@@ -7,83 +7,92 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from muxpilot.errors import BadInput, PaneDead, Refused
-from muxpilot.shells.command import Command, Status
-from muxpilot.shells.command_output import Output
-from muxpilot.shells.pane_shell import Exclusive, PaneShell
-from muxpilot.shells.type_command import checked
+from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.pane_context import PaneTypingLock
+from muxpilot.shells.pane_shell import PaneShell
+from muxpilot.shells.type_command import validate_command
+from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId, Tmux
 
-# Raises what forbids a key in a pane.
-Permit = Callable[[Tmux, PaneId], Awaitable[None]]
+# Raises Denied if a key may not be pressed in a pane.
+CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 
-OUTPUT_CAP_BYTES = 64 << 20
+OUTPUT_LIMIT_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
 
-_INTERRUPTED_S = 2.0
-_TIDY_EVERY_S = 10.0
-# So long an answer that was just sent may take to be seen.
-_ANSWERED_S = 0.1
-_LEFT_S = 0.5
 
-
-class Shells:
-    """One per muxpilot; everything ends with it."""
+class CommandRegistry:
+    """The commands and panes of one muxpilot. Closing it ends them all."""
 
     def __init__(
         self,
-        exclusive: Exclusive,
+        typing_lock: PaneTypingLock,
         *,
-        cap_bytes: int = OUTPUT_CAP_BYTES,
-        kept: int = KEPT_COMMANDS,
+        output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
+        kept_commands: int = KEPT_COMMANDS,
         kept_s: float = KEPT_S,
-        hint: str | None = None,
+        has_hint: bool = False,
+        timing: ShellTiming | None = None,
     ) -> None:
-        self._exclusive = exclusive
-        self._cap_bytes = cap_bytes
-        self._kept = kept
+        """Take the limits. `has_hint`: the settings say which shell is in panes where detection fails."""
+        self.timing = timing or ShellTiming()
+        self._typing_lock = typing_lock
+        self._output_limit_bytes = output_limit_bytes
+        self._kept_commands = kept_commands
         self._kept_s = kept_s
-        self._hint = hint
+        self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneShell] = {}
         self._commands: dict[str, Command] = {}
         self._opening = asyncio.Lock()
-        self._tidied = time.monotonic()
+        self._forgot_at = time.monotonic()
 
     async def submit(self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0) -> Command:
-        """Queue a command for a pane; it runs when the pane's shell takes it."""
-        text = checked(text)
-        shell = await self.pane(tmux, pane)
-        await tmux.streams.hear_again(pane)  # or the command would end unseen
-        command = Command(tmux.socket, pane, text, Output(shell.row.height, self._cap_bytes), delay_s)
-        self._forget_the_old()
+        """Queue a command for a pane. It runs when the pane's shell takes it."""
+        text = validate_command(text)
+        shell = await self.open_pane(tmux, pane)
+        await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
+        output = CommandOutput(shell.pane.row.height, self._output_limit_bytes)
+        command = Command(tmux.socket, pane, text, output, delay_s)
+        command.trace = shell.trace.child(command=command.id)
+        self._forget_old_commands()
         self._commands[command.id] = command
         shell.submit(command)
         return command
 
-    async def pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
-        """The shells of a pane, followed from now on."""
-        known = self.known(tmux, pane)
-        if known is not None and known.ended is None:
+    async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
+        """Return the shells of a pane, and follow them from now on."""
+        known = self.find_pane(tmux, pane)
+        if known is not None and known.end_reason is None:
             return known
         row = await tmux.panes.get(pane)
         if row.is_dead:
             raise PaneDead(f"The program of pane {pane!r} has ended.")
         async with self._opening:
-            known = self.known(tmux, pane)
-            if known is not None and known.ended is None:
+            known = self.find_pane(tmux, pane)
+            if known is not None and known.end_reason is None:
                 return known
-            await self._close_the_ended()
-            shell = PaneShell(tmux, row, self._exclusive, tmux.startups.nonce_of(pane), self._hint)
+            await self._close_ended_panes()
+            shell = PaneShell(
+                tmux,
+                row,
+                self._typing_lock,
+                nonce=tmux.startups.find_nonce(pane),
+                has_hint=self._has_hint,
+                timing=self.timing,
+            )
             await shell.open()
             self._panes[tmux.socket, pane] = shell
             return shell
 
-    def known(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
-        """The shells of a pane that commands have run in."""
+    def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
+        """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
 
-    def command(self, command_id: str) -> Command:
-        self._forget_the_old()
+    def get_command(self, command_id: str) -> Command:
+        """Return the command with this id; raise BadInput if there is none, or not any more."""
+        self._forget_old_commands()
         command = self._commands.get(command_id)
         if command is None:
             raise BadInput(
@@ -91,95 +100,103 @@ class Shells:
             )
         return command
 
-    def commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
-        """All that are remembered; of one server, of one pane there."""
-        self._forget_the_old()
+    def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
+        """Return all commands that are kept; those of one server, or of one pane there."""
+        self._forget_old_commands()
         return [
             command
             for command in self._commands.values()
             if socket in (None, command.socket) and pane in (None, command.pane)
         ]
 
-    async def wait(self, command: Command, timeout_s: float) -> bool:
-        """Until it has ended or waits for somebody; False if neither came in time."""
+    async def wait_until_done_or_waiting(self, command: Command, timeout_s: float) -> bool:
+        """Wait until a command has ended or waits for input. Return False if neither came in time."""
         deadline = time.monotonic() + timeout_s
         while not command.status.is_final and command.waiting_for is None:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
+                command.trace.debug("waited in vain for the command", timeout_s=timeout_s)
                 return False
-            await command.change(left_s)
+            await command.wait_for_change(left_s)
         return True
 
-    async def look_again(self, command: Command, timeout_s: float) -> bool:
-        """The same for one that was told to wait: it may have got its answer meanwhile."""
-        shell = self._panes.get((command.socket, command.pane))
+    async def recheck_and_wait(self, command: Command, timeout_s: float) -> bool:
+        """Wait as above for a command that was said to wait: it may have got its answer meanwhile."""
+        shell = self._find_pane_of(command)
         if timeout_s and shell is not None and command.waiting_for in ("line", "password", "key"):
-            await command.change(min(timeout_s, _ANSWERED_S))
-            command.waits(None, None)
-            shell.ask_to_look()
+            await command.wait_for_change(min(timeout_s, self.timing.answer_arrival_s))
+            command.set_waiting(None, None)
+            shell.request_recheck()
         elif command.waiting_for is not None:
-            await command.end(min(timeout_s, _LEFT_S))  # the shell inside may be about to leave
-        return await self.wait(command, timeout_s)
+            # The shell inside may be about to exit.
+            await command.wait_for_end(min(timeout_s, self.timing.inner_shell_exit_s))
+        return await self.wait_until_done_or_waiting(command, timeout_s)
 
-    def untracked(self, tmux: Tmux, pane: PaneId, text: str) -> Command:
-        """What was only typed; nobody knows what became of it."""
-        command = Command(tmux.socket, pane, text, Output(1, 0), status=Status.RUNNING)
-        command.reason = "It was typed as it is; nothing of it is tracked."
-        command.is_tracked, command.ended = False, command.asked
+    def add_untracked(self, tmux: Tmux, pane: PaneId, text: str) -> Command:
+        """Record a text that was only typed, whose result is not known."""
+        command = Command(tmux.socket, pane, text, CommandOutput(1, 0), status=CommandStatus.RUNNING)
+        command.reason = "The text was only typed; nothing of it is tracked."
+        command.is_tracked, command.ended_at = False, command.submitted_at
         self._commands[command.id] = command
         return command
 
-    async def cancel(self, command: Command, permit: Permit) -> None:
-        """Interrupt it where it runs, if a key may be pressed there; one that has not begun never will."""
-        shell = self._panes.get((command.socket, command.pane))
+    async def cancel(self, command: Command, check_key_press: CheckKeyPress) -> None:
+        """Take a command out of the queue, or interrupt it with Ctrl-C, if a key may be pressed there."""
+        shell = self._find_pane_of(command)
         if not command.is_tracked:
-            raise Refused("It was only typed, and is not tracked.", "Press C-c with send-keys.")
+            raise Refused("The command was only typed, and is not tracked.", "Press C-c with send-keys.")
         if command.status.is_final or shell is None:
             return
-        layer = shell.layer_of(command)
-        if layer is not None and layer is not shell.layers.top:
+        place = shell.find_shell(command)
+        if place is not None and place is not shell.stack.innermost:
             raise Refused(
-                "It has opened a shell, in which Ctrl-C would interrupt something else.",
+                "The command has opened a shell, in which Ctrl-C would interrupt something else.",
                 "Run exit there with execute-command.",
             )
         if self.withdraw(command):
             return
-        await permit(shell.tmux, command.pane)
-        if command.ended is not None:  # by now: C-c would reach what comes after it
+        await check_key_press(shell.pane.tmux, command.pane)
+        if command.ended_at is not None:  # meanwhile: Ctrl-C would reach what runs after it
             return
         command.is_cancelled = True
-        await shell.tmux.input.press(command.pane, "C-c")
-        await command.end(_INTERRUPTED_S)
+        command.trace.debug("command interrupted with Ctrl-C")
+        await shell.pane.tmux.input.press(command.pane, "C-c")
+        await command.wait_for_end(self.timing.interrupt_s)
 
     def withdraw(self, command: Command) -> bool:
-        """Whether it had not begun; then it never will."""
-        shell = self._panes.get((command.socket, command.pane))
-        if command.status is not Status.QUEUED or shell is None:
+        """Take a command out of the queue. Return whether it had not begun."""
+        shell = self._find_pane_of(command)
+        if command.status is not CommandStatus.QUEUED or shell is None:
             return False
         command.is_cancelled = True
         shell.withdraw(command)
-        command.lose("It was cancelled before it began.")
+        command.mark_lost("The command was cancelled before it began.")
         return True
 
     async def close(self) -> None:
+        """Stop following all panes, and end all commands."""
         panes, self._panes = self._panes, {}
         await asyncio.gather(*(shell.close() for shell in panes.values()))
         for command in self._commands.values():
             command.output.close()
 
-    async def _close_the_ended(self) -> None:
-        for key in [key for key, shell in self._panes.items() if shell.ended is not None]:
+    def _find_pane_of(self, command: Command) -> PaneShell | None:
+        return self._panes.get((command.socket, command.pane))
+
+    async def _close_ended_panes(self) -> None:
+        for key in [key for key, shell in self._panes.items() if shell.end_reason is not None]:
             await self._panes.pop(key).close()
 
-    def _forget_the_old(self) -> None:
-        """Now and then: to look at all of them for each command would cost more than the command."""
+    def _forget_old_commands(self) -> None:
+        """Forget ended commands that are too many or too old, but look for them only now and then."""
         now = time.monotonic()
-        if len(self._commands) <= self._kept and now < self._tidied + _TIDY_EVERY_S:
+        is_soon = now < self._forgot_at + self.timing.forget_every_s
+        if len(self._commands) <= self._kept_commands and is_soon:
             return
-        self._tidied = now
-        ended = [command for command in self._commands.values() if command.ended is not None]
-        surplus = max(0, len(ended) - self._kept)
+        self._forgot_at = now
+        ended = [command for command in self._commands.values() if command.ended_at is not None]
+        surplus = max(0, len(ended) - self._kept_commands)
         for index, command in enumerate(ended):
-            if index < surplus or now - (command.ended or now) > self._kept_s:
+            if index < surplus or now - (command.ended_at or now) > self._kept_s:
                 del self._commands[command.id]
                 command.output.close()

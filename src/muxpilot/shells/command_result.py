@@ -1,13 +1,15 @@
-"""What is told of a command: the answer of every tool that runs one."""
+"""The answer of every tool that runs a command."""
 
 from __future__ import annotations
 
 from muxpilot.records import record
-from muxpilot.shells.command import Command, Status
+from muxpilot.shells.command import Command, CommandStatus
 
 
 @record
 class CommandResult:
+    """How a command is now, with its output or an excerpt of it."""
+
     command_id: str
     pane_id: str
     command: str
@@ -23,9 +25,11 @@ class CommandResult:
     reason: str | None
 
     @classmethod
-    def of(cls, command: Command, limit: int | None, *, timed_out: bool = False) -> CommandResult:
-        """With head and tail of the output, or with all that is kept of it."""
-        output, is_truncated = command.output.whole() if limit is None else command.output.excerpt(limit)
+    def from_command(
+        cls, command: Command, limit: int | None, *, resource_uri: str, timed_out: bool = False
+    ) -> CommandResult:
+        """Return the result with at most `limit` bytes of output; None for all that are kept."""
+        output, is_truncated = command.output.full_text() if limit is None else command.output.excerpt(limit)
         return cls(
             command_id=command.id,
             pane_id=command.pane,
@@ -34,22 +38,22 @@ class CommandResult:
             exit_code=command.exit_code,
             output=output,
             output_bytes=command.output.size,
-            output_truncated=is_truncated or command.output.lost > 0,
+            output_truncated=is_truncated or command.output.lost_bytes > 0,
             timed_out=timed_out,
             elapsed_ms=round(command.elapsed_s * 1000),
-            resource_uri=f"tmux://command/{command.id}/result",
+            resource_uri=resource_uri,
             waiting_for_input=command.waiting_for is not None,
             reason=_reason(command),
         )
 
     @classmethod
-    def lost(cls, pane: str, command: str, reason: str) -> CommandResult:
-        """For a command that never came to be."""
+    def not_started(cls, pane: str, command: str, reason: str) -> CommandResult:
+        """Return the result of a command that could not be submitted."""
         return cls(
             command_id="",
             pane_id=pane,
             command=command,
-            status=Status.LOST.value,
+            status=CommandStatus.LOST.value,
             exit_code=None,
             output="",
             output_bytes=0,
@@ -63,7 +67,7 @@ class CommandResult:
 
 
 def _reason(command: Command) -> str | None:
-    if command.output.lost:
+    if command.output.lost_bytes:
         gap = "A part of the output was not seen: the pane's stream was interrupted."
         return f"{command.reason} {gap}" if command.reason else gap
     return command.reason

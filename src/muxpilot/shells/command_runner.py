@@ -1,224 +1,249 @@
-"""One command in one shell, from the typing to its end or to a shell that it has opened.
+"""Runs one command in one shell, from the typing to its end or to a shell that it has opened.
 
-TYPED -> C -> RUNNING -> D: done; B: the next may be typed. What else may come instead:
-a continuation prompt (the next line is typed, or the command is unfinished), nothing (fish keeps a line
-that it does not understand), silence (perhaps it waits for a person), the end of the pane.
+The shell's phases are TYPED, RUNNING, FINISHED, PROMPT. Instead of the next phase there may come: a
+continuation prompt (the next line is typed, or the command is incomplete), nothing (fish keeps a line that
+it does not understand), silence (perhaps the command waits for input), or the end of the pane.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused, Unavailable
-from muxpilot.processes.state import State
+from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
-from muxpilot.shells.loader import Loader
+from muxpilot.shells.loader import MarkLoader
+from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_stack import NestedShell, Phase
 from muxpilot.shells.type_command import lines_for, needs_file, type_line
-from muxpilot.terminal.prompt_signs import looks_like_a_far_shell, looks_like_a_question
-from muxpilot.terminal.text import text_lines
+from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
+from muxpilot.terminal.prompt_signs import looks_like_question, looks_like_remote_shell_prompt
+from muxpilot.terminal.text import render_lines
 
-if TYPE_CHECKING:
-    from muxpilot.shells.pane_shell import PaneShell
+_COMPARED_BYTES = 4096
+_NOT_FOUND_STATUS = 127
+_ERASE_PROMPT = b"\r" + ERASE_ROW_BYTES
 
-_FIRST_LOOK_S, _RARELY_S = 0.15, 5.0
-# How long somebody must have waited where nothing on the screen asks for it.
-_UNASKED_S = 0.6
-_START_S = 0.3
-_BEHIND_S, _LOOKED_AT = 1.0, 4096
-_REFUSED_LINE = 127
-_WIPED_ROW = b"\r\x1b[2K"
-
-_KINDS = {"line": "a line of input", "password": "a password", "key": "a key"}
+_INPUT_WORDS = {"line": "a line of input", "password": "a password", "key": "a key"}
 
 
-class Run:
-    def __init__(self, shell: PaneShell, layer: NestedShell, command: Command) -> None:
+class CommandRun:
+    """A command while it runs in a shell."""
+
+    def __init__(self, pane: PaneContext, shell: NestedShell, command: Command) -> None:
+        self._pane = pane
         self._shell = shell
-        self._layer = layer
         self._command = command
-        self._typed_at = 0  # in the pane's stream
+        self._typed_at = 0  # the stream's end when the line was typed
 
-    async def go(self) -> None:
-        """Until the command has ended, or has opened a shell that takes the next."""
-        file = self._in_file() if needs_file(self._layer.shell, self._command.text) else None
-        text = self._command.text if file is None else f" {self._layer.shell.source} {file}"
+    async def run(self) -> None:
+        """Type the command and wait until it has ended, or has opened a shell that takes the next one."""
+        command = self._command
+        file = self._write_to_file() if needs_file(self._shell.kind, command.text) else None
+        text = command.text if file is None else f" {self._shell.kind.source} {file}"
         try:
-            lines = lines_for(self._layer.shell, text)
-            self._command.begin()
-            while lines and not self._command.status.is_final:
+            lines = lines_for(self._shell.kind, text)
+            command.mark_running()
+            while lines and not command.status.is_final:
                 line, *lines = lines
-                self._layer.lines_left = lines
-                await self._type(line)
-                if await self._until_next(is_last=not lines):
+                self._shell.line.untyped_lines = lines
+                await self._type_line(line)
+                if await self._wait_for_next_line(is_last=not lines):
                     break
-            if lines and not self._command.status.is_final:
-                self._command.left_over = f"{len(lines)} lines after it were not typed."
+            if lines and not command.status.is_final:
+                command.untyped_note = f"{len(lines)} lines after it were not typed."
         finally:
-            self._layer.lines_left = None
+            self._shell.line.untyped_lines = None
             if file is not None:
                 os.unlink(file)
 
-    def _in_file(self) -> str:
-        """What this shell's prompt cannot take is read from a file."""
-        if len(self._shell.layers.stack) > 1 or self._shell.row.far is not None:
+    def _write_to_file(self) -> str:
+        """Write the command to a file for the shell to read, because its prompt cannot take the text."""
+        if len(self._pane.stack.shells) > 1 or self._pane.is_remote:
             raise Refused(
-                f"{self._layer.shell.name} cannot be given this text at its prompt.",
+                f"{self._shell.kind.name} cannot be given this text at its prompt.",
                 "Leave out tabs and lines above 4,000 bytes, or put it into a file there.",
             )
-        file = str(self._shell.tmux.connection.scratch.file("c"))
+        file = str(self._pane.tmux.connection.temporary_folder.unused_path("c"))
         with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
             target.write(self._command.text + "\n")
         return file
 
-    async def _type(self, line: str) -> None:
-        async with self._shell.exclusive(self._shell.tmux, self._shell.row.id):
-            if self._command.status.is_final or self._command.is_cancelled:
-                self._command.lose("It was cancelled before it was typed.")
+    async def _type_line(self, line: str) -> None:
+        pane, command = self._pane, self._command
+        async with pane.hold_typing():
+            if command.status.is_final or command.is_cancelled:
+                command.mark_lost("The command was cancelled before it was typed.")
                 return
-            self._layer.command = self._command
-            self._shell.layers.typed(self._layer, line)
-            stream = self._shell.tmux.streams.of(self._shell.row.id)
+            self._shell.command = command
+            self._shell.begin_line(line)
+            stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
-            await type_line(
-                self._shell.tmux,
-                self._shell.row.id,
-                self._layer.shell,
-                line,
-                delay_s=self._command.delay_s,
-            )
-        self._shell.stir()
+            await type_line(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
+        command.trace.debug("line typed", length=len(line))
+        pane.activity.restart_silence()
 
-    async def _until_next(self, *, is_last: bool) -> bool:
-        """True when nothing more is to be done here; False when the next line may be typed."""
-        if self._layer.shell.has_key:
-            await self._begun()
-        pause_s, looked_at, asked = _FIRST_LOOK_S, -1, self._shell.looks_asked
+    async def _wait_for_next_line(self, *, is_last: bool) -> bool:
+        """Wait until the next line may be typed: False. Return True when no more is to be typed."""
+        if self._shell.kind.has_key:
+            await self._check_start()
+        activity, timing = self._pane.activity, self._pane.timing
+        pause_s, checked_offset, requests = timing.first_input_check_s, -1, activity.recheck_requests
         while not self._command.status.is_final:
-            known = self._shell.changes
-            if not is_last and self._layer.at in (Phase.CONTINUATION, Phase.PROMPT):
-                await self._shell.settled()
+            changes = activity.changes
+            if not is_last and self._shell.phase in (Phase.CONTINUATION, Phase.PROMPT):
+                await self._pane.wait_until_shell_reads()
                 return False
-            if self._layer.at is Phase.CONTINUATION:
-                self._is_unfinished()
+            if self._shell.phase is Phase.CONTINUATION:
+                self._report_incomplete()
                 return True
-            if self._shell.seen != looked_at:
-                pause_s = _FIRST_LOOK_S
-            is_asked, asked = asked != self._shell.looks_asked, self._shell.looks_asked
-            if self._shell.silence_s() >= pause_s or is_asked:
-                looked_at, pause_s = self._shell.seen, min(2 * pause_s, _RARELY_S)
-                if await self._lets_others_in():
+            if activity.read_offset != checked_offset:
+                pause_s = timing.first_input_check_s
+            is_requested, requests = requests != activity.recheck_requests, activity.recheck_requests
+            if activity.silence_s() >= pause_s or is_requested:
+                checked_offset, pause_s = activity.read_offset, min(2 * pause_s, timing.longest_input_check_s)
+                if await self._check_waiting():
                     return True
-            await self._shell.change(max(pause_s - self._shell.silence_s(), 0.01), since=known)
+            await activity.wait_for_change(max(pause_s - activity.silence_s(), 0.01), since=changes)
         return True
 
-    async def _begun(self) -> None:
-        """fish keeps a line in its editor that it finds unfinished or wrong, and tells nobody."""
-        layer = self._layer
-        await self._shell.until(lambda: layer.at is not Phase.TYPED, _START_S)
-        if layer.at is not Phase.TYPED or not await self._shell.typed_line(layer) or not self._is_unbegun():
+    async def _check_start(self) -> None:
+        """Find out whether the shell keeps the line in its editor: fish does so without a mark.
+
+        fish keeps a line that is incomplete, or that it finds wrong.
+        """
+        shell, pane = self._shell, self._pane
+        await pane.activity.wait_until(lambda: shell.phase is not Phase.TYPED, pane.timing.command_start_s)
+        if not self._is_typed() or not await pane.ask_typed_length(shell) or not self._is_typed():
             return
-        _, error, words = layer.said_of_the_line().partition(b"fish: ")
+        prefix, printed = shell.kind.line_error, shell.text_after_echo()
+        _, error, message = printed.partition(prefix) if prefix else (printed, b"", b"")
         if not error:
-            layer.at = Phase.CONTINUATION
+            shell.enter(Phase.CONTINUATION, why="the shell keeps the line in its editor")
             return
-        self._command.output.feed(error + words.partition(b"\x1b[2m")[0])
-        layer.at, layer.status = Phase.FINISHED, _REFUSED_LINE
-        await self._shell.clear_line(layer)
+        self._command.output.feed(error + message.partition(DIM_BYTES)[0])
+        shell.enter(Phase.FINISHED, why="the shell refuses the line")
+        shell.status = _NOT_FOUND_STATUS
+        await pane.clear_line(shell)
 
-    def _is_unbegun(self) -> bool:
-        return self._layer.at is Phase.TYPED
+    def _is_typed(self) -> bool:
+        return self._shell.phase is Phase.TYPED
 
-    def _is_unfinished(self) -> None:
-        self._command.waits(
+    def _report_incomplete(self) -> None:
+        self._command.set_waiting(
             "rest",
             "The command is not complete: the shell waits for the rest of it, such as a closing quote.",
         )
 
-    async def _lets_others_in(self) -> bool:
-        """After a silence: whether it waits for somebody, and whether the next command may go inside it."""
+    async def _check_waiting(self) -> bool:
+        """Note what the command waits for, after a quiet period.
+
+        Return True if the next queued command may be typed into it, because it has opened a shell or ended.
+        """
+        pane, command = self._pane, self._command
         try:
-            state = await self._shell.state()
-            line = await self._shell.tmux.capture.cursor_line(self._shell.row.id)
+            state = await pane.read_state()
+            line = await pane.tmux.capture.text_before_cursor(pane.pane)
         except Unavailable as error:
-            if self._shell.row.far is None:
+            if not pane.is_remote:
                 raise
-            self._command.waits(None, str(error))  # its host may come back
+            command.set_waiting(None, str(error))  # its host may come back
             return False
-        if self._shell.row.far is not None and not self._shell.tmux.streams.is_heard(self._shell.row.id):
-            return False  # it may have told its end meanwhile; once it is heard again, that is known
-        if self._is_behind(line):
+        if pane.is_remote and not pane.tmux.streams.is_receiving(pane.pane):
+            command.trace.debug("not checked: the stream is interrupted")
+            return False  # the end may have been in the gap; this is known when the stream is back
+        if self._is_stream_behind(line):
+            command.trace.debug("not checked: the stream is behind the screen")
             return False
-        if self._has_ended_unseen(state):
-            self._shell.layers.forget(self._layer, "It has ended, unseen: its output was interrupted.")
+        return await self._judge_waiting(state, line)
+
+    async def _judge_waiting(self, state: ForegroundState, line: str) -> bool:
+        command, pane = self._command, self._pane
+        if self._has_ended_in_gap(state):
+            pane.stack.drop(self._shell, "The command ended while its output was interrupted.")
             return True
-        if self._has_lost_its_marks(state):
-            is_quiet = self._shell.silence_s() >= 2 * _FIRST_LOOK_S  # they may be on their way
-            return is_quiet and await self._goes_on_without_marks(state, line)
-        if self._opened_a_shell(state, line):
-            self._command.waits(
-                "shell", f"It has opened a shell that stands at its prompt: {line.strip()!r}."
+        if self._has_lost_marks(state):
+            # The marks may be on their way.
+            is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
+            return is_quiet and await self._continue_without_marks(state, line)
+        if self._has_opened_shell(state, line):
+            command.trace.debug("the command opened a shell", evidence=state.evidence)
+            command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
+            return True
+        kind = self._find_input_kind(state, line)
+        if command.trace.is_debug:
+            silence_ms = round(pane.activity.silence_s() * 1000)
+            command.trace.debug(
+                "checked for input", waits_for=kind, evidence=state.evidence, silence_ms=silence_ms
             )
-            return True
-        waits_for = self._waits_for(state, line)
-        if waits_for is None:
-            self._command.waits(None, None)
-        else:
-            self._command.waits(waits_for, f"It waits for {_KINDS[waits_for]}: {line.strip()[-200:]!r}.")
+        reason = f"It waits for {_INPUT_WORDS[kind]}: {line.strip()[-200:]!r}." if kind else None
+        command.set_waiting(kind, reason)
         return False
 
-    def _is_behind(self, line: str) -> bool:
-        """What tmux shows already may still be on its way to us, the marks of a prompt among it."""
-        stream = self._shell.tmux.streams.of(self._shell.row.id)
-        is_ours = self._shell.tmux.streams.is_ours(self._shell.row.id)
-        if stream is None or not is_ours or self._shell.silence_s() >= _BEHIND_S:
+    def _is_stream_behind(self, line: str) -> bool:
+        """Return whether bytes that tmux shows already are still on their way to us.
+
+        The marks of a prompt may be among them.
+        """
+        pane = self._pane
+        stream = pane.tmux.streams.find_stream(pane.pane)
+        is_own = pane.tmux.streams.is_own_pane(pane.pane)
+        if stream is None or not is_own or pane.activity.silence_s() >= pane.timing.stream_lag_s:
             return False
-        begun = max(stream.line_start(stream.end), stream.end - _LOOKED_AT)
-        shown = text_lines(stream.read(begun, stream.end))[-1]
+        begin = max(stream.line_start(stream.end), stream.end - _COMPARED_BYTES)
+        shown = render_lines(stream.read(begin, stream.end))[-1]
         return stream.end <= self._typed_at or not shown.rstrip().endswith(line.rstrip())
 
-    def _has_ended_unseen(self, state: State) -> bool:
-        """After a gap in the stream, in which its end has been told."""
-        is_back = state.waiting_for == "shell" and state.foreground_pid == self._layer.pid
-        return self._layer.at is Phase.UNKNOWN and self._command.output.lost > 0 and is_back
+    def _is_back_at_prompt(self, state: ForegroundState) -> bool:
+        return state.waiting_for == "shell" and state.foreground_pid == self._shell.pid
 
-    def _has_lost_its_marks(self, state: State) -> bool:
-        """Where the prompt alone has marks, who sets PS1 anew takes them out."""
-        layer = self._layer
-        if layer.shell.tells_start or layer.at is not Phase.RUNNING:
+    def _has_ended_in_gap(self, state: ForegroundState) -> bool:
+        """Return whether the command's end was in a gap of the stream."""
+        is_gap = self._shell.phase is Phase.UNKNOWN and self._command.output.lost_bytes > 0
+        return is_gap and self._is_back_at_prompt(state)
+
+    def _has_lost_marks(self, state: ForegroundState) -> bool:
+        """Return whether the prompt is back without marks: the command has set PS1, which held them."""
+        if self._shell.kind.marks_start or self._shell.phase is not Phase.RUNNING:
             return False
-        is_back = state.waiting_for == "shell" and state.foreground_pid == layer.pid
         is_sure = not state.is_ambiguous or "PS1" in self._command.text
-        return is_back and is_sure
+        return self._is_back_at_prompt(state) and is_sure
 
-    async def _goes_on_without_marks(self, state: State, line: str) -> bool:
-        """With marks again, the shell tells the status that it still knows. True when that was the end."""
-        layers, rest = self._shell.layers, self._layer.lines_left
-        self._command.output.feed(_WIPED_ROW)  # the prompt was taken for output
-        self._layer.command = None
-        layers.forget(self._layer, "")
-        loaded = layers.top if await Loader(self._shell).load(state, line) is None else None
+    async def _continue_without_marks(self, state: ForegroundState, line: str) -> bool:
+        """Load the marks again. The shell then tells the status that it still knows.
+
+        Return True if that was the end of the command.
+        """
+        stack, untyped_lines = self._pane.stack, self._shell.line.untyped_lines
+        self._command.output.feed(_ERASE_PROMPT)  # the prompt was taken for output
+        self._shell.command = None
+        stack.drop(self._shell, "The prompt came back without marks.")
+        loaded = stack.innermost if await MarkLoader(self._pane).load(state, line) is None else None
         if loaded is None or loaded.status is None:
-            self._command.lose("The shell's prompt came back without our marks, and told no status.")
-        elif not rest:
+            self._command.mark_lost("The shell's prompt came back without our marks and without a status.")
+        elif not untyped_lines:
             self._command.finish(loaded.status)
         else:
-            self._layer, loaded.command, loaded.lines_left = loaded, self._command, rest
-        return not rest
+            self._shell, loaded.command = loaded, self._command
+            loaded.line.untyped_lines = untyped_lines
+        return not untyped_lines
 
-    def _opened_a_shell(self, state: State, line: str) -> bool:
+    def _has_opened_shell(self, state: ForegroundState, line: str) -> bool:
+        pane = self._pane
         if state.waiting_for == "shell":
-            return state.foreground_pid != self._layer.pid or self._shell.is_replaced(self._layer)
-        is_quiet = self._shell.silence_s() >= 2 * _FIRST_LOOK_S
-        return state.is_remote and not state.is_canonical and is_quiet and looks_like_a_far_shell(line)
+            return state.foreground_pid != self._shell.pid or pane.is_replaced(self._shell)
+        is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
+        is_raw_remote = state.is_remote and not state.is_canonical
+        return is_raw_remote and is_quiet and looks_like_remote_shell_prompt(line)
 
-    def _waits_for(self, state: State, line: str) -> str | None:
-        kind = "line" if state.waiting_for == "shell" else state.waiting_for
+    def _find_input_kind(self, state: ForegroundState, line: str) -> str | None:
+        """Return what the command waits for, by the system's answer and by the text before the cursor."""
+        kind: str | None = "line" if state.waiting_for == "shell" else state.waiting_for
         if state.is_remote and not state.is_known:
-            asks = looks_like_a_question(line) and not looks_like_a_far_shell(line)
-            kind = "line" if asks and not state.is_canonical else None
+            is_question = looks_like_question(line) and not looks_like_remote_shell_prompt(line)
+            kind = "line" if is_question and not state.is_canonical else None
         if kind is None:
             return None
-        is_asked = kind == "password" or looks_like_a_question(line) or bool(line.strip())
-        return kind if is_asked or self._shell.silence_s() >= _UNASKED_S else None
+        is_asked = kind == "password" or looks_like_question(line) or bool(line.strip())
+        is_late = self._pane.activity.silence_s() >= self._pane.timing.unasked_input_s
+        return kind if is_asked or is_late else None

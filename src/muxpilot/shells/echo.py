@@ -1,38 +1,42 @@
-"""Where the echo of a typed line ends, in shells that do not tell where a command's output begins."""
+"""The echo of a typed line: where it ends, and whether a text can be the echo of a line."""
 
 from __future__ import annotations
 
 import re
 
-_COMPARED = 200
-_UNCOMPARED = re.compile(rb"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]|[^\x21-\x7e]")
-_UNSEEN = re.compile(rb"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]|[\x00-\x20\x7f]")
+from muxpilot.terminal.escapes import LINE_EDITOR_SEQUENCE
+
+_LONGEST_COMPARED = 200
+_NOT_COMPARED = re.compile(LINE_EDITOR_SEQUENCE.encode() + rb"|[^\x21-\x7e]")
+_INVISIBLE = re.compile(LINE_EDITOR_SEQUENCE.encode() + rb"|[\x00-\x20\x7f]")
 
 
-def echo_end(data: bytes, line: str) -> int:
-    """The offset behind the line end that follows the echo, or -1 if it has not come yet.
+def find_echo_end(data: bytes, line: str) -> int:
+    """Return the offset after the line end that follows the echo, or -1 if it has not come yet.
 
-    An editor may break a long line by line ends of its own: those have only a part of it before them.
+    For shells that do not mark the start of a command's output. Their editor may break a long line with
+    line ends of its own; only a part of the line comes before those.
     """
-    typed = _UNSEEN.sub(b"", line.encode("utf-8", "surrogateescape"))
+    typed = _INVISIBLE.sub(b"", line.encode("utf-8", "surrogateescape"))
     at = data.find(b"\n")
     while at >= 0:
-        seen = _UNSEEN.sub(b"", data[:at])
-        if not (seen and len(seen) < len(typed) and typed.startswith(seen)):
+        echo = _INVISIBLE.sub(b"", data[:at])
+        if not (echo and len(echo) < len(typed) and typed.startswith(echo)):
             return at + 1
         at = data.find(b"\n", at + 1)
     return -1
 
 
-def may_show(echo: bytes, line: str, *, is_drawn: bool) -> bool:
-    """Whether what a shell printed before a command began can be the echo of this line.
+def may_be_echo_of(echo: bytes, line: str, *, is_decorated: bool) -> bool:
+    """Return whether the bytes that a shell printed before a command started can be the echo of `line`.
 
-    `is_drawn`: an editor draws it with colours and proposals, so that its characters stand apart.
+    `is_decorated`: an editor draws the line with colours and suggestions, so other bytes come between its
+    characters.
     """
-    # What stands behind the line end of another line was typed too late to be what has begun.
-    seen = _UNCOMPARED.sub(b"", echo if "\n" in line else echo.partition(b"\n")[0])
-    typed = _UNCOMPARED.sub(b"", line[:_COMPARED].encode("utf-8", "surrogateescape"))
-    if typed in seen or typed.startswith(seen):
+    # Bytes after the line end of another line were typed too late to be the line that has started.
+    shown = _NOT_COMPARED.sub(b"", echo if "\n" in line else echo.partition(b"\n")[0])
+    typed = _NOT_COMPARED.sub(b"", line[:_LONGEST_COMPARED].encode("utf-8", "surrogateescape"))
+    if typed in shown or typed.startswith(shown):
         return True
-    left = iter(seen)
-    return is_drawn and all(byte in left for byte in typed)
+    left = iter(shown)
+    return is_decorated and all(byte in left for byte in typed)

@@ -1,145 +1,134 @@
-"""Loading the integration into a shell that stands at its prompt already: one line, typed once.
+"""Loads our marks into a shell that is at its prompt already, with one typed line.
 
-On this machine the line names a private file. At the far end of `ssh`, `su` or `docker exec`, where that
-cannot be read, the line first asks which shell it is and then reads the rest with the echo off.
+On this machine the line names a private file. At the far end of `ssh`, `su` or `docker exec` that file
+cannot be read. There the line asks which shell it is, and then reads the script with the echo off.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from muxpilot.errors import Refused
-from muxpilot.processes.state import State
+from muxpilot.processes.identity import shares_our_files
+from muxpilot.processes.state import ForegroundState
+from muxpilot.shell_table import ShellKind, shell_with_marks
+from muxpilot.shell_table.integration import ask_line, one_line, prompt_text, shell_of_versions
+from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_stack import Phase
-from muxpilot.shells.shell_table import Shell, one_line, shell_of, shell_of_versions, typed_script
-from muxpilot.terminal.prompt_signs import looks_like_a_shell
+from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
 
-if TYPE_CHECKING:
-    from muxpilot.shells.pane_shell import PaneShell
-
-_PATIENCE_S, _LOADED_S = 3.0, 10.0  # for an answer, and for a shell on a busy machine to take all of it
-_CURSOR_S, _CURSOR_LOOKS = 0.1, 6
-_INSTEAD = "Use send-keys and read-pane there."
-
-# Every one of our shells understands this line: which shell it is, then the rest of it, read unseen.
-_ASK = (
-    " stty -echo;printf '\\33]133;S;%s;{token}\\7' \"$BASH_VERSION,$ZSH_VERSION,$KSH_VERSION,$FISH_VERSION\";"
-    'eval "$(printf %b "$(head -n1)")";stty echo'
-)
-# Back over the line that loaded it, so that nobody sees it: row by row.
-_WIPE_ROW = "\\033[A\\033[2K"
+_HINT = "Use send-keys and read-pane there."
+# Goes up a row and erases it, as `printf` of every shell understands it.
+_ERASE_ROW_ABOVE = "\\033[A\\033[2K"
 
 
-class Loader:
-    def __init__(self, shell: PaneShell) -> None:
-        self._shell = shell
+class MarkLoader:
+    """Loads marks with a new nonce, once."""
+
+    def __init__(self, pane: PaneContext) -> None:
+        self._pane = pane
         self._nonce = secrets.token_hex(16)
 
-    async def load(self, state: State, line: str) -> str | None:
-        """None when the shell is at its prompt with our marks; else what is in the way, in words."""
-        if not await self._is_empty(state, line):
+    async def load(self, state: ForegroundState, line: str) -> str | None:
+        """Make the shell in front print our marks. Return None, or what is in the way.
+
+        `line` is the text before the cursor.
+        """
+        if not await self._is_prompt_empty(state, line):
             return "There is text at the prompt."
-        kind = shell_of(state.foreground_cmd) if state.is_shell else None
-        self._shell.scanner.nonces.add(self._nonce)
+        kind = shell_with_marks(state.foreground_cmd) if state.is_shell else None
+        is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
+        self._pane.scanner.nonces.add(self._nonce)
+        trace = self._pane.trace
         try:
-            is_far = self._shell.row.far is not None
-            if kind is not None and not is_far and _reads_our_files(state.foreground_pid):
-                await self._by_file(kind)
-            else:
-                await self._by_line()
+            with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):
+                if kind is not None and is_local:
+                    await self._load_by_file(kind)
+                else:
+                    await self._load_by_line()
         except BaseException:
-            self._shell.scanner.nonces.discard(self._nonce)
+            self._pane.scanner.nonces.discard(self._nonce)
             raise
-        loaded = self._shell.layers.top
-        if loaded is not None and not loaded.shell.tells_start:
-            await self._shell.settled()
+        loaded = self._pane.stack.innermost
+        if loaded is not None and not loaded.kind.marks_start:
+            await self._pane.wait_until_shell_reads()
         return None
 
-    async def _is_empty(self, state: State, line: str) -> bool:
-        """Nothing may stand behind the prompt: ours would be joined to it, and run."""
-        if looks_like_a_shell(line):
+    async def _is_prompt_empty(self, state: ForegroundState, line: str) -> bool:
+        """Return whether nothing is typed at the prompt: our line would be joined to it, and run."""
+        if looks_like_shell_prompt(line):
             return True
         if state.is_canonical:
             return False
-        tmux, pane = self._shell.tmux, self._shell.row.id
+        tmux, pane = self._pane.tmux, self._pane.pane
         column = (await tmux.panes.get(pane)).cursor_column
         await tmux.input.press(pane, "C-a")
-        moved = await self._leaves(column)
+        has_moved = await self._cursor_moves_from(column)
         await tmux.input.press(pane, "C-e")
-        return not moved
+        return not has_moved
 
-    async def _leaves(self, column: int) -> bool:
-        """Whether the cursor goes elsewhere; a shell on a busy machine takes its time."""
-        for _ in range(_CURSOR_LOOKS):
-            known = self._shell.changes
-            if (await self._shell.tmux.panes.get(self._shell.row.id)).cursor_column != column:
+    async def _cursor_moves_from(self, column: int) -> bool:
+        """Return whether the cursor leaves a column; a shell on a busy machine takes its time."""
+        activity, timing = self._pane.activity, self._pane.timing
+        for _ in range(timing.cursor_checks):
+            changes = activity.changes
+            if (await self._pane.tmux.panes.get(self._pane.pane)).cursor_column != column:
                 return True
-            await self._shell.change(_CURSOR_S, since=known)
+            await activity.wait_for_change(timing.cursor_check_s, since=changes)
         return False
 
-    async def _by_file(self, kind: Shell) -> None:
-        file = self._shell.tmux.connection.scratch.file("i")
+    async def _load_by_file(self, kind: ShellKind) -> None:
+        file = self._pane.tmux.connection.temporary_folder.unused_path("i")
         line = f" {kind.source} {file}"
-        wipe = await self._wiping(line)
+        wipe = await self._wipe_command(line)
         with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
-            target.write(typed_script(kind, self._nonce, line_holds=str(file), wipe=wipe))
+            target.write(prompt_text(kind, self._nonce, line_holds=str(file), wipe=wipe))
         try:
-            await self._type(line)
-            await self._loaded()
+            await self._type_line(line)
+            await self._wait_until_loaded()
         finally:
             file.unlink(missing_ok=True)
 
-    async def _by_line(self) -> None:
+    async def _load_by_line(self) -> None:
         token = secrets.token_hex(4)
-        line = _ASK.format(token=token)
-        wipe = await self._wiping(line)
-        self._shell.scanner.nonces.add(token)
+        line = ask_line(token)
+        wipe = await self._wipe_command(line)
+        self._pane.scanner.nonces.add(token)
         try:
-            await self._type(line)
-            await self._shell.until(lambda: self._versions(token) is not None, _PATIENCE_S)
-            versions = self._versions(token)
+            await self._type_line(line)
+            await self._pane.activity.wait_until(
+                lambda: self._answered_versions(token) is not None, self._pane.timing.version_answer_s
+            )
+            versions = self._answered_versions(token)
             if versions is None:
-                raise Refused("What stands in the pane did not answer as a shell does.", _INSTEAD)
+                raise Refused("The program in the pane did not respond like a shell.", _HINT)
             kind = shell_of_versions(versions)
-            text = typed_script(kind, self._nonce, line_holds=token, wipe=wipe)
-            await self._type(one_line(text))
-            await self._loaded()
+            text = prompt_text(kind, self._nonce, line_holds=token, wipe=wipe)
+            await self._type_line(one_line(text))
+            await self._wait_until_loaded()
         finally:
-            self._shell.scanner.nonces.discard(token)
+            self._pane.scanner.nonces.discard(token)
 
-    def _versions(self, token: str) -> str | None:
-        answered = self._shell.layers.answered
-        return answered.value if answered is not None and answered.nonce == token else None
+    def _answered_versions(self, token: str) -> str | None:
+        answer = self._pane.stack.versions
+        return answer.value if answer is not None and answer.nonce == token else None
 
-    async def _wiping(self, line: str) -> str:
-        row = await self._shell.tmux.panes.get(self._shell.row.id)
+    async def _wipe_command(self, line: str) -> str:
+        """Return a command that erases the typed line from the screen, so that a person does not see it."""
+        row = await self._pane.tmux.panes.get(self._pane.pane)
         rows = 1 + (row.cursor_column + len(line)) // row.width
-        return f"printf '{_WIPE_ROW * rows}\\r'\n"
+        return f"printf '{_ERASE_ROW_ABOVE * rows}\\r'\n"
 
-    async def _type(self, line: str) -> None:
-        async with self._shell.exclusive(self._shell.tmux, self._shell.row.id):
-            await self._shell.tmux.input.type(self._shell.row.id, line, enter=True)
+    async def _type_line(self, line: str) -> None:
+        async with self._pane.hold_typing():
+            await self._pane.tmux.input.type(self._pane.pane, line, enter=True)
 
-    async def _loaded(self) -> None:
-        await self._shell.until(self._is_ready, _LOADED_S)
-        if not self._is_ready():
-            raise Refused("The shell in the pane did not take muxpilot's marks.", _INSTEAD)
+    async def _wait_until_loaded(self) -> None:
+        await self._pane.activity.wait_until(self._is_loaded, self._pane.timing.load_s)
+        if not self._is_loaded():
+            raise Refused("The shell in the pane did not take muxpilot's marks.", _HINT)
 
-    def _is_ready(self) -> bool:
-        top = self._shell.layers.top
-        return top is not None and top.nonce == self._nonce and top.at is Phase.PROMPT
-
-
-def _reads_our_files(pid: int | None) -> bool:
-    """The same user, or root, in the same file system."""
-    if pid is None:
-        return False
-    try:
-        same_root = Path(f"/proc/{pid}/root").samefile("/proc/self/root")
-        same_mounts = Path(f"/proc/{pid}/ns/mnt").readlink() == Path("/proc/self/ns/mnt").readlink()
-        return same_root and same_mounts and Path(f"/proc/{pid}").stat().st_uid in (0, os.getuid())
-    except OSError:
-        return False
+    def _is_loaded(self) -> bool:
+        shell = self._pane.stack.innermost
+        return shell is not None and shell.nonce == self._nonce and shell.phase is Phase.PROMPT

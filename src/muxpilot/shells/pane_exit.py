@@ -1,54 +1,59 @@
 """How a pane's shell ends while a command runs in it.
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
-outermost shell the pane is kept until its status has been read; then it is closed as tmux would have.
+outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
+tmux would have done.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from muxpilot.errors import MuxpilotError, NotFound
+from muxpilot.shells.pane_context import PaneContext
+from muxpilot.tasks import TaskSet
 from muxpilot.tmux import Pane
-from muxpilot.tmux.objects.capture import without_blank_end
+from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 
-if TYPE_CHECKING:
-    from muxpilot.shells.pane_shell import PaneShell
+_RECOVERED_ROWS = 2000
+_DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
+# Holds the value that remain-on-exit had, for the next muxpilot if this one is killed.
+_SAVED_OPTION = "@muxpilot_remained"
 
-_SETTLED_S = 0.05
-_LET_GO_S = 1.0
-_TRIES, _PAUSE_S = 200, 0.01
-_LAST_ROWS = 2000
-_TOMBSTONE = "Pane is dead"
-# What the option was, told to the next muxpilot should this one be killed.
-_WAS = "@muxpilot_remained"
+# Called with the exit status, if it is known, and the reason.
+OnEnd = Callable[[int | None, str], None]
 
 
-class Life:
-    """Watches the pane's process; `keep` and `let_go` around each command."""
+class ExitKeeper:
+    """Keeps the pane of a shell that may end with a command, and tells `on_end` how it ended."""
 
-    def __init__(self, shell: PaneShell) -> None:
-        self._shell = shell
+    def __init__(self, pane: PaneContext, on_end: OnEnd) -> None:
+        self._pane = pane
+        self._on_end = on_end
+        self._tasks = TaskSet(pane.trace)
         self._pidfd = -1
         self._is_kept = False
-        self._before = "on"  # what the option was before we kept the pane
-        self._task: asyncio.Task[None] | None = None
+        self._saved = "on"  # the value of remain-on-exit before we kept the pane
+        self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._letting: asyncio.Task[None] | None = None
+        self._releasing: asyncio.Task[None] | None = None
 
-    def watch(self) -> None:
-        """Where the system has no such descriptor, the stream's end tells, a second later at most."""
-        if self._shell.row.far is not None:
+    def watch_process(self) -> None:
+        """Wait beside for the end of the pane's process.
+
+        Where the system has no pidfd, the stream's end tells, at most a second later.
+        """
+        if self._pane.is_remote:
             return
         with suppress(OSError, AttributeError):
-            self._pidfd = os.pidfd_open(self._shell.row.pid)
-            asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
+            self._pidfd = os.pidfd_open(self._pane.row.pid)
+            asyncio.get_running_loop().add_reader(self._pidfd, self._on_process_end)
 
     def close(self) -> None:
+        """Stop waiting for the process."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pidfd >= 0:
@@ -56,123 +61,147 @@ class Life:
             os.close(self._pidfd)
             self._pidfd = -1
 
-    async def keep(self) -> None:
+    async def keep_pane(self) -> None:
+        """Make tmux keep the pane when its program ends."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._letting is not None:
-            await asyncio.wait([self._letting])
-        if self._is_kept or (self._pidfd < 0 and self._shell.row.far is None):
+        if self._releasing is not None:
+            await asyncio.wait([self._releasing])
+        if self._is_kept or (self._pidfd < 0 and not self._pane.is_remote):
             return
-        self._before = await self._remains()
-        if self._before != "on":
+        self._saved = await self._set_options()
+        if self._saved != "on":
             self._is_kept = True
-            await self._remains((_WAS, self._before), ("remain-on-exit", "on"))
+            await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"))
+            self._pane.trace.debug("pane is kept when its program ends", before=self._saved)
 
-    async def _remains(self, *options: tuple[str, ...]) -> str:
-        """Set options of the pane, and tell whether it stays then: in one act, or a person comes between."""
-        pane = self._shell.row.id
-        told = f"#{{?{_WAS},#{{{_WAS}}},#{{remain-on-exit}}}}"
-        reply = await self._shell.tmux.connection.run(
+    async def _set_options(self, *options: tuple[str, ...]) -> str:
+        """Set options of the pane, and return the value of remain-on-exit that the person wants.
+
+        One request does both, so that a person's change cannot come between.
+        """
+        pane = self._pane.pane
+        wanted = f"#{{?{_SAVED_OPTION},#{{{_SAVED_OPTION}}},#{{remain-on-exit}}}}"
+        reply = await self._pane.tmux.connection.run(
             *(("set-option", "-p", "-t", pane, *option) for option in options),
-            ("display-message", "-p", "-t", pane, told),
+            ("display-message", "-p", "-t", pane, wanted),
         )
         word = b"".join(reply.blocks[-1].lines).decode()
         return {"": "off", "0": "off", "1": "on"}.get(word, word)
 
-    def let_go_soon(self) -> None:
-        """Not at once: the next command may come right after."""
+    def release_soon(self) -> None:
+        """Release the pane after a while, because the next command may come right after."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(_LET_GO_S, self._let_go_now)
+        delay_s = self._pane.timing.release_pane_s
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._release_now)
 
-    def _let_go_now(self) -> None:
-        """From here on it is not kept, whoever asks while tmux is told."""
-        if self._is_kept and self._task is None:
+    def _release_now(self) -> None:
+        """Count the pane as released from now on, also while the request to tmux is on its way."""
+        if self._is_kept and self._reporting is None:
             self._is_kept = False
-            self._letting = asyncio.create_task(self._release())
+            self._releasing = self._tasks.start(self._restore_option(), name="release pane")
 
-    async def let_go(self) -> None:
-        self._let_go_now()
-        if self._letting is not None:
-            await self._letting
+    async def release(self) -> None:
+        """Let tmux close the pane when its program ends, as it did before."""
+        self._release_now()
+        if self._releasing is not None:
+            await asyncio.wait([self._releasing])
 
-    async def _release(self) -> None:
-        with suppress(MuxpilotError):  # the pane, or tmux, has gone
-            if await self._remains(("-u", "remain-on-exit"), ("-u", _WAS)) != self._before:
-                await self._remains(("remain-on-exit", self._before))
+    async def _restore_option(self) -> None:
+        with suppress(MuxpilotError):  # the pane or tmux has gone
+            if await self._set_options(("-u", "remain-on-exit"), ("-u", _SAVED_OPTION)) != self._saved:
+                await self._set_options(("remain-on-exit", self._saved))
+            self._pane.trace.debug("pane is no longer kept when its program ends")
 
-    async def bury(self) -> None:
+    async def close_dead_remote_pane(self) -> None:
         """Close a dead pane of another host, where only its stream tells that it has died."""
-        if self._shell.row.far is None or not self._is_kept:
+        if not self._pane.is_remote or not self._is_kept:
             return
-        with suppress(MuxpilotError):  # it is gone, or its host is
-            if (await self._shell.tmux.panes.get(self._shell.row.id)).is_dead:
+        with suppress(MuxpilotError):  # the pane or its host has gone
+            if (await self._pane.tmux.panes.get(self._pane.pane)).is_dead:
                 self._is_kept = False
-                await self._shell.tmux.panes.kill(self._shell.row.id)
+                await self._pane.tmux.panes.kill(self._pane.pane)
 
-    def _ended(self) -> None:
+    def _on_process_end(self) -> None:
+        self._pane.trace.debug("the pane's process has ended")
         self.close()
-        self._task = asyncio.create_task(self._tell())
+        self._reporting = self._tasks.start(self._report_end(), name="report end of pane")
 
-    async def _tell(self) -> None:
+    async def _report_end(self) -> None:
+        """Report the end, also if a step on the way fails: callers wait for it."""
         try:
-            row = await self._dead()
-            await self._heard_out()
-            if row is None:
-                self._shell.end(None, "it is gone")
-                return
-            await self.recover()
-            self._shell.end(row.exit_code, "its program has ended")
-            is_ours_to_close = self._before == "off" or (self._before == "failed" and row.exit_code == 0)
-            is_theirs_to_keep = not self._is_kept and await self._remains() == "on"
-            if is_ours_to_close and not is_theirs_to_keep:
-                await self._shell.tmux.panes.kill(row.id)
+            await self._read_end()
         except MuxpilotError as error:
-            self._shell.end(None, error.what)
+            self._on_end(None, error.what)
+        except Exception:
+            self._on_end(None, "muxpilot failed to read how it ended")
+            raise
 
-    async def _heard_out(self) -> None:
-        """Its last words are on their way, by another connection than the one that told its death."""
-        shell = self._shell
+    async def _read_end(self) -> None:
+        row = await self._wait_until_dead()
+        await self._wait_for_last_output()
+        if row is None:
+            self._on_end(None, "it is gone")
+            return
+        await self.recover_output()
+        self._on_end(row.exit_code, "its program has ended")
+        is_ours_to_close = self._saved == "off" or (self._saved == "failed" and row.exit_code == 0)
+        is_theirs_to_keep = not self._is_kept and await self._set_options() == "on"
+        if is_ours_to_close and not is_theirs_to_keep:
+            self._pane.trace.debug("dead pane closed")
+            await self._pane.tmux.panes.kill(row.id)
+
+    async def _wait_for_last_output(self) -> None:
+        """Wait for output that is on its way, by another connection than the news of the process's end."""
+        pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
-            await shell.tmux.streams.catch_up(shell.row.id)
-        await shell.caught_up_with_stream()
-        while shell.silence_s() < _SETTLED_S:
-            await shell.change(_SETTLED_S)
+            await pane.tmux.streams.catch_up(pane.pane)
+        await pane.read_to_stream_end()
+        while pane.activity.silence_s() < quiet_s:
+            await pane.activity.wait_for_change(quiet_s)
 
-    async def recover(self) -> None:
-        """tmux sends no more of a pane once it is dead: its last words may stand on its screen only."""
-        shell, layer = self._shell, self._shell.layers.top
-        command = layer.command if layer is not None else None
-        if layer is None or command is None or shell.tmux.streams.is_ours(shell.row.id):
+    async def recover_output(self) -> None:
+        """Read output that was printed just before the pane died from its screen.
+
+        tmux stops streaming a dead pane. A pane with our own pipe needs no recovery.
+        """
+        pane, shell = self._pane, self._pane.stack.innermost
+        command = shell.command if shell is not None else None
+        if shell is None or command is None or pane.tmux.streams.is_own_pane(pane.pane):
             return
         try:
-            rows = await shell.tmux.capture.last(shell.row.id, _LAST_ROWS, join=True)
+            rows = await pane.tmux.capture.last_lines(pane.pane, _RECOVERED_ROWS, join=True)
         except MuxpilotError:
             return  # it is gone
-        shown = _behind(rows, layer.line.rpartition("\n")[2].strip())
-        known = command.output.whole()[0]
+        shown = _text_after_line(rows, shell.line.text.rpartition("\n")[2].strip())
+        known = command.output.full_text()[0]
         is_more = shown.startswith(known) and shown.rstrip("\n") != known.rstrip("\n")
         if is_more and not command.status.is_final:
-            command.output.feed(shown.removeprefix(known).replace("\n", "\r\n").encode())
+            recovered = shown.removeprefix(known).replace("\n", "\r\n").encode()
+            command.trace.debug("output recovered from the screen", length=len(recovered))
+            command.output.feed(recovered)
 
-    async def _dead(self) -> Pane | None:
-        for _ in range(_TRIES):
+    async def _wait_until_dead(self) -> Pane | None:
+        """Return the dead pane; None if it is gone, or if another program was started in it."""
+        pane, timing = self._pane, self._pane.timing
+        for _ in range(timing.dead_pane_checks):
             try:
-                row = await self._shell.tmux.panes.get(self._shell.row.id)
+                row = await pane.tmux.panes.get(pane.pane)
             except NotFound:
                 return None
             if row.is_dead:
                 return row
-            if row.pid != self._shell.row.pid:
-                return None  # another program was started in its place
-            await asyncio.sleep(_PAUSE_S)
+            if row.pid != pane.row.pid:
+                return None
+            await asyncio.sleep(timing.dead_pane_s / timing.dead_pane_checks)
         return None
 
 
-def _behind(rows: Sequence[str], line: str) -> str:
-    """What a dead pane shows behind the line that was typed last, without what tmux wrote below it."""
+def _text_after_line(rows: Sequence[str], line: str) -> str:
+    """Return what a dead pane shows after the line that was typed last, without tmux's own message."""
     ends = [at for at, row in enumerate(rows) if row.rstrip().endswith(line)]
     shown = list(rows[ends[-1] + 1 :]) if ends else []
-    if shown and shown[-1].startswith(_TOMBSTONE):
+    if shown and shown[-1].startswith(_DEAD_PANE_MESSAGE):
         del shown[-1]
-    return "".join(f"{row}\n" for row in without_blank_end(shown))
+    return "".join(f"{row}\n" for row in strip_trailing_blank_rows(shown))

@@ -1,149 +1,185 @@
-"""When a pane takes a command: its innermost shell stands at its prompt, and nothing is typed there."""
+"""Waits until a pane takes a command: its innermost shell is at its prompt, and nothing is typed there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from muxpilot.errors import Refused
-from muxpilot.processes.state import State
+from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
-from muxpilot.shells.loader import Loader
+from muxpilot.shells.loader import MarkLoader
+from muxpilot.shells.pane_context import PaneContext
+from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.shell_stack import NestedShell, Phase
-from muxpilot.terminal.prompt_signs import looks_like_a_far_shell, looks_like_a_shell, typed_after
-from muxpilot.terminal.text import text_lines
+from muxpilot.terminal.prompt_signs import (
+    looks_like_remote_shell_prompt,
+    looks_like_shell_prompt,
+    text_typed_after,
+)
+from muxpilot.terminal.text import render_lines
+from muxpilot.tmux import PaneStream
 
-if TYPE_CHECKING:
-    from muxpilot.shells.pane_shell import PaneShell
-
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
-_QUIET_S = 0.15
-# A shell that starts with our marks prints them in its own time.
-_STARTING_S = 0.7
-_REMOTE_QUIET_S = 0.4
-_SOMEBODYS = "A program that somebody started is running."
-_SOMEBODY_TYPES = "Somebody has typed at the prompt."
-_ANOTHERS = "Another muxpilot runs a command in the pane."
-_NOT_OURS = "The shell tells our marks no more."
+_PROGRAM_RUNS = "A program that was not started by muxpilot is running."
+_TEXT_TYPED = "There is text that a person typed at the prompt."
+_OTHER_MUXPILOT = "Another muxpilot runs a command in the pane."
+_NO_MARKS = "The shell prints our marks no more."
 
 
-class Gate:
-    def __init__(self, shell: PaneShell) -> None:
-        self._shell = shell
+class PromptWaiter:
+    """Finds out what keeps a command from being typed, and removes what it may."""
 
-    async def open_for(self, command: Command) -> NestedShell | None:
-        """The layer at whose prompt the command may be typed now; None if it was withdrawn meanwhile."""
-        pause_s = _FIRST_PAUSE_S
+    def __init__(
+        self, pane: PaneContext, lock: CrossProcessPaneLock, *, is_starting: bool, has_hint: bool
+    ) -> None:
+        """Take the facts: a shell of ours `is_starting`; the settings say which shell it is (`has_hint`)."""
+        self._pane = pane
+        self._lock = lock
+        self._is_starting = is_starting
+        self._has_hint = has_hint
+
+    async def wait_for_prompt(self, command: Command) -> NestedShell | None:
+        """Return the shell at whose prompt the command may be typed now; None if it was withdrawn."""
+        activity, timing = self._pane.activity, self._pane.timing
+        pause_s, checks = timing.first_prompt_check_s, 0
         while not command.status.is_final:
-            if self._shell.ended is not None:
-                raise Refused(f"The pane has ended: {self._shell.ended}.")
-            known = self._shell.changes
-            obstacle = await self._obstacle() if self._shell.turn.take() else _ANOTHERS
-            if obstacle is None and self._shell.layers.top is not None:
-                self._shell.turn.claim()
-                return self._shell.layers.top
-            self._shell.turn.give()
-            command.waits(None, obstacle)
-            await self._shell.change(pause_s, since=known)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S) if obstacle != _ANOTHERS else _FIRST_PAUSE_S
+            if activity.end_reason is not None:
+                raise Refused(f"The pane has ended: {activity.end_reason}.")
+            changes = activity.changes
+            obstacle = await self._find_obstacle() if self._lock.try_acquire() else _OTHER_MUXPILOT
+            checks += 1
+            if obstacle is None and self._pane.stack.innermost is not None:
+                command.trace.debug("prompt is ready", checks=checks)
+                self._lock.mark_ours()
+                return self._pane.stack.innermost
+            command.trace.debug("waiting for the prompt", obstacle=obstacle, checks=checks, pause_s=pause_s)
+            self._lock.release()
+            command.set_waiting(None, obstacle)
+            await activity.wait_for_change(pause_s, since=changes)
+            pause_s = min(2 * pause_s, timing.longest_prompt_check_s)
+            if obstacle == _OTHER_MUXPILOT:
+                pause_s = timing.first_prompt_check_s
         return None
 
-    async def _obstacle(self) -> str | None:
-        """What keeps a command from being typed, in words; None if nothing does."""
-        layer = self._shell.layers.top
-        if self._shell.turn.is_after_another and layer is not None and layer.command is None:
-            return await self._load_again(layer)
-        if layer is None or layer.at in (Phase.UNKNOWN, Phase.RUNNING, Phase.STARTING):
-            return await self._enter(layer)
-        if layer.at is Phase.CONTINUATION and layer.command is not None:
-            return await self._give_up_the_unfinished(layer)
-        if layer.at is not Phase.PROMPT:
+    async def _find_obstacle(self) -> str | None:
+        """Return what keeps a command from being typed, or None."""
+        shell = self._pane.stack.innermost
+        if self._lock.was_used_by_other and shell is not None and shell.command is None:
+            return await self._load_again(shell)
+        if shell is None or shell.phase in (Phase.UNKNOWN, Phase.RUNNING, Phase.STARTING):
+            return await self._enter_shell(shell)
+        if shell.phase is Phase.CONTINUATION and shell.command is not None:
+            return await self._give_up_incomplete(shell)
+        if shell.phase is not Phase.PROMPT:
             return "The shell is not at its prompt."
-        return await self._typed_at(layer)
+        return await self._find_typed_text(shell)
 
-    async def _load_again(self, layer: NestedShell) -> str | None:
-        """Another muxpilot has loaded its marks in place of ours, or somebody has taken them out."""
-        self._shell.layers.forget(layer, _NOT_OURS)
-        return await self._enter(self._shell.layers.top)
+    async def _load_again(self, shell: NestedShell) -> str | None:
+        """Load our marks once more: another muxpilot has replaced them, or a person has removed them."""
+        self._pane.stack.drop(shell, _NO_MARKS)
+        return await self._enter_shell(self._pane.stack.innermost)
 
-    async def _typed_at(self, layer: NestedShell) -> str | None:
-        """What a person does at this prompt, or has typed there."""
-        stream = self._shell.stream
+    async def _find_typed_text(self, shell: NestedShell) -> str | None:
+        """Return what a person does at this prompt, or None if nothing is typed there."""
+        pane, prompt, stream = self._pane, shell.prompt, self._pane.stream
         assert stream is not None
-        if self._shell.is_in_front(layer) is False:
-            return _SOMEBODYS
-        if not layer.shell.tells_start:
-            if layer.is_fresh:
-                await self._shell.quiet()
-            await self._shell.caught_up()
-            await self._shell.settled()
-            await self._shell.caught_up()
-        if layer.half_line == stream.end:
-            return _SOMEBODY_TYPES
-        since = stream.read(layer.prompt_offset, stream.end)
-        if b"\n" in since and not layer.shell.tells_start:
-            if not await self._is_back():
-                return _SOMEBODYS
-            if looks_like_a_shell(text_lines(since)[-1]):
-                return await self._load_again(layer)  # a prompt without our marks
-        prompt = stream.read(stream.line_start(layer.prompt_offset), layer.prompt_offset)
-        typed = typed_after(prompt, since) if since else ""
-        is_empty = not typed
-        is_in_doubt = b"\n" in since or layer.half_line is not None or layer.may_have_typeahead
-        if layer.shell.has_key and (typed or is_in_doubt):
-            await self._shell.settled()  # a key behind an Enter would be shown by the terminal
-            is_empty = layer.at is Phase.PROMPT and await self._shell.typed_line(layer) == 0
-            if layer.at is not Phase.PROMPT:
-                return _SOMEBODYS  # what was typed ahead has begun
-            if layer.typed_line is None and not typed:
-                return await self._load_again(layer)  # the key means nothing there any more
-            layer.may_have_typeahead = False
-            if not is_empty:
-                await self._shell.quiet()  # the key has drawn the line again
-        layer.half_line = None if is_empty else stream.end
-        return None if is_empty else _SOMEBODY_TYPES
+        if pane.is_in_foreground(shell) is False:
+            return _PROGRAM_RUNS
+        if not shell.kind.marks_start:
+            await self._wait_for_plain_prompt(shell)
+        if prompt.person_typed_at == stream.end:
+            return _TEXT_TYPED
+        since = stream.read(prompt.offset, stream.end)
+        if b"\n" in since and not shell.kind.marks_start:
+            if not await self._is_back_at_prompt():
+                return _PROGRAM_RUNS
+            if looks_like_shell_prompt(render_lines(since)[-1]):
+                return await self._load_again(shell)  # a prompt without our marks
+        text = _text_after_prompt(stream, shell, since)
+        is_doubtful = b"\n" in since or prompt.person_typed_at is not None or prompt.may_have_typeahead
+        if shell.kind.has_key and (text or is_doubtful):
+            return await self._ask_by_key(shell, has_text=bool(text))
+        return self._note_typed_text(shell, is_empty=not text)
 
-    async def _is_back(self) -> bool:
-        """Where no mark tells a start, a line end behind the prompt means that something was begun."""
-        quiet = self._shell.silence_s() >= _QUIET_S
-        return quiet and (await self._shell.state()).waiting_for == "shell"
+    async def _wait_for_plain_prompt(self, shell: NestedShell) -> None:
+        """Wait until a shell without a start mark reads, and all that it printed has come."""
+        if shell.prompt.is_first:
+            await self._pane.wait_for_redraw()
+        await self._pane.sync_with_tmux()
+        await self._pane.wait_until_shell_reads()
+        await self._pane.sync_with_tmux()
 
-    async def _give_up_the_unfinished(self, layer: NestedShell) -> str | None:
-        """A command of ours that the shell waits for the rest of has done nothing yet: the next one goes."""
-        if layer.command is not None:
-            layer.command.is_cancelled = True
-            await self._shell.clear_line(layer)
-        if not layer.shell.tells_start:
-            await self._shell.settled()
-        return None if layer.at is Phase.PROMPT else "The command before it is being given up."
+    async def _ask_by_key(self, shell: NestedShell, *, has_text: bool) -> str | None:
+        """Ask the shell by our private key whether text is typed at its prompt."""
+        pane = self._pane
+        await pane.wait_until_shell_reads()  # after an Enter the terminal would show the key's bytes
+        is_empty = shell.phase is Phase.PROMPT and await pane.ask_typed_length(shell) == 0
+        if shell.phase is not Phase.PROMPT:
+            return _PROGRAM_RUNS  # text that was typed ahead has started
+        if shell.prompt.typed_length is None and not has_text:
+            return await self._load_again(shell)  # the key is not bound any more
+        shell.prompt.may_have_typeahead = False
+        if not is_empty:
+            await pane.wait_for_redraw()
+        return self._note_typed_text(shell, is_empty=is_empty)
 
-    async def _enter(self, layer: NestedShell | None) -> str | None:
-        """Something else is in front. If that is a shell at its prompt, it becomes the innermost layer."""
-        shell = self._shell
-        if shell.silence_s() < (_STARTING_S if shell.is_starting else _QUIET_S):
+    def _note_typed_text(self, shell: NestedShell, *, is_empty: bool) -> str | None:
+        assert self._pane.stream is not None
+        shell.prompt.person_typed_at = None if is_empty else self._pane.stream.end
+        return None if is_empty else _TEXT_TYPED
+
+    async def _is_back_at_prompt(self) -> bool:
+        """Return whether the shell reads again. Without a start mark, a line end means that it ran a line."""
+        is_quiet = self._pane.activity.silence_s() >= self._pane.timing.busy_s
+        return is_quiet and (await self._pane.read_state()).waiting_for == "shell"
+
+    async def _give_up_incomplete(self, shell: NestedShell) -> str | None:
+        """Clear a command of ours that the shell waits for the rest of: it has done nothing yet."""
+        if shell.command is not None:
+            shell.command.is_cancelled = True
+            await self._pane.clear_line(shell)
+        if not shell.kind.marks_start:
+            await self._pane.wait_until_shell_reads()
+        return None if shell.phase is Phase.PROMPT else "The incomplete command before it is being given up."
+
+    async def _enter_shell(self, shell: NestedShell | None) -> str | None:
+        """Load our marks into the program in front, if that is a shell at its prompt.
+
+        `shell` is the innermost one that is known; another program or another shell is in front of it.
+        """
+        pane, timing, activity = self._pane, self._pane.timing, self._pane.activity
+        if activity.silence_s() < (timing.start_s if self._is_starting else timing.busy_s):
             return "The pane is busy."
-        state = await self._shell.state()
-        line = await shell.tmux.capture.cursor_line(shell.row.id)
+        state = await pane.read_state()
+        line = await pane.tmux.capture.text_before_cursor(pane.pane)
         if state.waiting_for == "shell":
-            if layer is not None and state.foreground_pid == layer.pid:
-                if layer.at is Phase.RUNNING and not shell.is_replaced(layer):
+            if shell is not None and state.foreground_pid == shell.pid:
+                if shell.phase is Phase.RUNNING and not pane.is_replaced(shell):
                     return "The shell itself reads a line."
-                if await self._tells_by_key(layer):
+                if await self._is_prompt_by_key(shell):
                     return None
-                shell.layers.forget(layer, "The shell was replaced by another, or tells no marks any more.")
-        elif not (self._looks_ready(state, line) and shell.silence_s() >= _REMOTE_QUIET_S):
-            return f"{state.foreground_cmd or 'Something'} is running in the pane."
-        return await Loader(shell).load(state, line)
+                pane.stack.drop(shell, "The shell was replaced by another, or prints our marks no more.")
+        elif not (self._looks_ready(state, line) and activity.silence_s() >= timing.remote_quiet_s):
+            return f"{state.foreground_cmd or 'A program'} is running in the pane."
+        return await MarkLoader(pane).load(state, line)
 
-    async def _tells_by_key(self, layer: NestedShell) -> bool:
-        """A prompt that has lost its mark: the key still tells that it is one."""
-        shell = self._shell
-        if not layer.shell.has_key or shell.is_replaced(layer) or await shell.typed_line(layer) is None:
+    async def _is_prompt_by_key(self, shell: NestedShell) -> bool:
+        """Return whether the private key shows an empty prompt, where that has lost its mark."""
+        pane = self._pane
+        if not shell.kind.has_key or pane.is_replaced(shell) or await pane.ask_typed_length(shell) is None:
             return False
-        layer.at, layer.prompt_offset = Phase.PROMPT, shell.stream.end if shell.stream is not None else 0
-        layer.may_have_typeahead = layer.typed_line != 0
-        return not layer.may_have_typeahead
+        shell.enter(Phase.PROMPT, why="the private key answered")
+        shell.prompt.offset = pane.stream.end if pane.stream is not None else 0
+        shell.prompt.may_have_typeahead = shell.prompt.typed_length != 0
+        return not shell.prompt.may_have_typeahead
 
-    def _looks_ready(self, state: State, line: str) -> bool:
-        """Where the system cannot tell: at a far end, or for somebody who says that a shell is there."""
-        is_unseen = state.is_remote or (self._shell.hint is not None and not state.is_known)
-        return is_unseen and not state.is_canonical and looks_like_a_far_shell(line)
+    def _looks_ready(self, state: ForegroundState, line: str) -> bool:
+        """Return whether the screen shows a shell's prompt, where the system cannot tell.
+
+        That is at the far end of ssh, or where the settings say that a shell is in the pane.
+        """
+        is_unseen = state.is_remote or (self._has_hint and not state.is_known)
+        return is_unseen and not state.is_canonical and looks_like_remote_shell_prompt(line)
+
+
+def _text_after_prompt(stream: PaneStream, shell: NestedShell, since: bytes) -> str:
+    offset = shell.prompt.offset
+    prompt = stream.read(stream.line_start(offset), offset)
+    return text_typed_after(prompt, since) if since else ""

@@ -1,4 +1,4 @@
-"""How a command's text gets to a shell's prompt: as a person would type it, whatever it holds."""
+"""How a command's text gets to a shell's prompt: as a person would type it, whatever characters it has."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import asyncio
 import re
 
 from muxpilot.errors import BadInput
-from muxpilot.shells.shell_table import KEY, Shell
+from muxpilot.shell_table import KEY, ShellKind
+from muxpilot.terminal.escapes import PASTE_END_BYTES, PASTE_START_BYTES
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.quote import encode
 
-_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
-# A terminal that edits lines itself cuts them at 4 kB.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# A terminal in canonical mode cuts lines at 4 kB.
 _LONGEST_LINE = 4000
-# Some line editors draw a line anew for each character of it.
+# Some line editors draw the whole line again for each character that is typed.
 _LONGEST_TYPED = 500
 
 
-def checked(command: str) -> str:
-    """The command without line ends behind it; what no keyboard can type is refused."""
+def validate_command(command: str) -> str:
+    """Return the command without line ends after it; raise BadInput for what no keyboard can type."""
     text = command.replace("\r\n", "\n").rstrip("\n")
     if not text.strip():
         raise BadInput("The argument 'command' is empty.", "Give a command, or use send-keys to press Enter.")
-    if found := _UNTYPED.search(text):
+    if found := _CONTROL.search(text):
         raise BadInput(
             f"The argument 'command' holds the control character \\x{ord(found[0]):02x}.",
             "Write it as an escape of the shell, such as $'\\e', or use send-keys.",
@@ -31,20 +31,20 @@ def checked(command: str) -> str:
     return text
 
 
-def lines_for(shell: Shell, text: str) -> list[str]:
-    """What is typed with an Enter each; a shell that takes a paste takes all at once."""
-    return [text] if shell.pastes else text.split("\n")
+def lines_for(shell: ShellKind, text: str) -> list[str]:
+    """Return the texts that are typed with an Enter each: one, if the shell takes a paste."""
+    return [text] if shell.takes_paste else text.split("\n")
 
 
-def needs_file(shell: Shell, text: str) -> bool:
-    """Whether this shell's prompt cannot take the text: a tab would complete, a long line be cut."""
-    if "\t" in text and not shell.pastes_tabs:
+def needs_file(shell: ShellKind, text: str) -> bool:
+    """Return whether this shell's prompt cannot take the text: a tab completes, a long line is cut."""
+    if "\t" in text and not shell.takes_pasted_tabs:
         return True
-    return not shell.pastes and any(len(line.encode()) > _LONGEST_LINE for line in text.split("\n"))
+    return not shell.takes_paste and any(len(line.encode()) > _LONGEST_LINE for line in text.split("\n"))
 
 
-async def type_line(tmux: Tmux, pane: PaneId, shell: Shell, text: str, *, delay_s: float = 0.0) -> None:
-    """Type a text and press Enter, as one act unless it shall be slow."""
+async def type_line(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, delay_s: float = 0.0) -> None:
+    """Type a text and press Enter, with one request to tmux unless there is a delay between characters."""
     begin, end = _brackets(shell, text)
     if delay_s:
         if begin:
@@ -59,8 +59,8 @@ async def type_line(tmux: Tmux, pane: PaneId, shell: Shell, text: str, *, delay_
         await tmux.input.type(pane, text, enter=True)
 
 
-def _brackets(shell: Shell, text: str) -> tuple[bytes, bytes]:
-    """What stands before and behind a text that is more than a short line of plain characters."""
-    prepared = KEY if shell.has_key and any(char in text for char in shell.special) else b""
-    is_pasted = shell.pastes and ("\n" in text or "\t" in text or len(text) > _LONGEST_TYPED)
-    return (prepared + _PASTE_BEGIN, _PASTE_END) if is_pasted else (prepared, b"")
+def _brackets(shell: ShellKind, text: str) -> tuple[bytes, bytes]:
+    """Return the bytes before and after a text that is not a short line of plain characters."""
+    key = KEY if shell.has_key and any(char in text for char in shell.special_characters) else b""
+    is_pasted = shell.takes_paste and ("\n" in text or "\t" in text or len(text) > _LONGEST_TYPED)
+    return (key + PASTE_START_BYTES, PASTE_END_BYTES) if is_pasted else (key, b"")

@@ -1,1 +1,1 @@
-"""Terminal bytes as text, lines and cells; the only package that parses escape sequences."""
+"""Terminal bytes as text, lines and cells; the only package that spells and parses escape sequences."""

@@ -1,7 +1,7 @@
-"""Terminal bytes as the lines that were printed, in their order, whatever became of them on the screen.
+"""Terminal bytes as lines in the order of printing, whatever happened to them on the screen later.
 
-For matching, not for showing: an overwritten progress line and a cleared screen were printed all the same.
-A carriage return ends a line as a newline does, and so does moving the cursor somewhere else.
+This is for matching, not for showing: an overwritten progress line and a cleared screen were printed, too.
+A carriage return ends a line as a newline does, and so does a cursor movement to another place.
 """
 
 from __future__ import annotations
@@ -9,32 +9,44 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from muxpilot.terminal.escapes import (
+    ALTERNATE_SEQUENCE,
+    ANY_SEQUENCE,
+    ESC_BYTES,
+    STRING_END,
+    STRING_START,
+    TORN_SEQUENCE,
+)
+
 LONGEST_LINE = 1 << 16
 _LONGEST_STRING = 1 << 20
 
-_STRING = re.compile(rb"\x1b[\]PX^_k]")
-_STRING_END = re.compile(rb"\x07|\x1b\\|[\x18\x1a]")
-_TORN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z")
+_STRING_START = re.compile(STRING_START.encode())
+_STRING_END = re.compile(STRING_END.encode())
+_TORN = re.compile(TORN_SEQUENCE.encode())
 _LONGEST_SEQUENCE = 256
 
-# What moves the cursor to another place ends a line; to the right, it is a blank.
-_ELSEWHERE = re.compile(
-    rb"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]|\x1b\[\?(?:1049|1047|47)[hl]|\r+(?=[^\r\n])|[\x0b\x0c]"
+# A cursor movement to another place ends a line; one to the right counts as a blank.
+_LINE_ENDING = re.compile(
+    rb"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]|"
+    + ALTERNATE_SEQUENCE.encode()
+    + rb"|\r+(?=[^\r\n])|[\x0b\x0c]"
 )
-_RIGHT = re.compile(rb"\x1b\[[0-9]*[CG]")
-_COMMON = re.compile(rb"\x1b\[[0-9;]*[mK]")  # colours: nearly all that there are, so these go first
-_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])")
+_MOVE_RIGHT = re.compile(rb"\x1b\[[0-9]*[CG]")
+_COMMON = re.compile(rb"\x1b\[[0-9;]*[mK]")  # nearly all sequences are colours, so these are removed first
+_SEQUENCE = re.compile(ANY_SEQUENCE.encode())
 _OVERTYPED = re.compile(rb"[^\n\x08]\x08")
 _CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
-# Sequences that change nothing on the screen: colours, modes, questions.
-_STILL = re.compile(rb"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]")
-_SCREENS = re.compile(rb"\x1b\[\?(?:1049|1047|47)[hl]")
-_LOOKED_AT = 4096
+# Sequences that change nothing on the screen: colours, modes, requests for reports.
+_INVISIBLE = re.compile(rb"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]")
+_ALTERNATE = re.compile(ALTERNATE_SEQUENCE.encode())
+# Longer data always counts as a change: searching it would cost more than it tells.
+_MOST_SEARCHED = 4096
 
 
-class Batch(NamedTuple):
-    """New whole lines, with a newline between them; how often it rang; whether anything was drawn."""
+class LineBatch(NamedTuple):
+    """New complete lines with a newline between them, the number of bells, and whether anything was drawn."""
 
     block: bytes
     lines: int
@@ -42,67 +54,70 @@ class Batch(NamedTuple):
     is_change: bool
 
 
-class Printed:
-    """Takes chunks as they come; memory is bounded by one line."""
+class LineSplitter:
+    """Splits chunks of bytes into lines. Memory is bounded by one line."""
 
     def __init__(self, *, needs_text: bool = True) -> None:
-        """Where nobody needs the text, lines are only counted."""
+        """Create a splitter; without `needs_text` it only counts lines."""
         self._needs_text = needs_text
         self._held = b""
         self._line = b""
-        self._string_bytes: int | None = None  # inside a string, such as a title, as long as this so far
+        # Length so far of a title or another string that has not ended; None outside of strings.
+        self._string_bytes: int | None = None
 
-    def feed(self, data: bytes) -> Batch:
-        data = self._without_strings(self._held + data)
+    def feed(self, data: bytes) -> LineBatch:
+        """Take the next bytes and return the lines that they complete."""
+        data = self._remove_strings(self._held + data)
         bells = data.count(b"\x07")
-        is_change = len(data) > _LOOKED_AT or bool(_SCREENS.search(data) or _STILL.sub(b"", data))
+        is_change = len(data) > _MOST_SEARCHED or bool(_ALTERNATE.search(data) or _INVISIBLE.sub(b"", data))
         if not self._needs_text:
-            return Batch(b"", data.count(b"\n"), bells, is_change)
-        whole, self._line = _cut(self._line + data)
-        block = plain(whole).removesuffix(b"\n") if whole else b""
-        return Batch(block, block.count(b"\n") + 1 if whole else 0, bells, is_change)
+            return LineBatch(b"", data.count(b"\n"), bells, is_change)
+        whole, self._line = _split_finished(self._line + data)
+        block = strip_sequences(whole).removesuffix(b"\n") if whole else b""
+        return LineBatch(block, block.count(b"\n") + 1 if whole else 0, bells, is_change)
 
     @property
-    def rest(self) -> bytes:
-        """The line that has no end yet."""
-        return plain(self._line)
+    def unfinished(self) -> bytes:
+        """Return the last line, which has not ended yet."""
+        return strip_sequences(self._line)
 
-    def cut(self) -> bytes:
-        """That line, which ends here."""
-        rest, self._line = self.rest, b""
-        return rest
+    def end_line(self) -> bytes:
+        """End the last line here and return it."""
+        line, self._line = self.unfinished, b""
+        return line
 
-    def _without_strings(self, data: bytes) -> bytes:
-        """Titles, images and the like are no text. A sequence that is torn waits for its end."""
+    def _remove_strings(self, data: bytes) -> bytes:
+        """Return the data without strings: titles and images are not text. Hold a torn sequence back."""
         self._held = b""
-        if self._string_bytes is None and b"\x1b" not in data:
+        if self._string_bytes is None and ESC_BYTES not in data:
             return data
         pieces: list[bytes] = []
         at = 0
         while True:
             if self._string_bytes is not None:
-                at = self._skipped(data, at)
+                at = self._skip_string(data, at)
                 if self._string_bytes is not None:
                     return b"".join(pieces)
-            begun = _STRING.search(data, at)
-            if begun is None:
-                pieces.append(self._hold(data[at:]))
+            start = _STRING_START.search(data, at)
+            if start is None:
+                pieces.append(self._hold_back_torn(data[at:]))
                 return b"".join(pieces)
-            pieces.append(data[at : begun.start()])
-            at, self._string_bytes = begun.end(), 0
+            pieces.append(data[at : start.start()])
+            at, self._string_bytes = start.end(), 0
 
-    def _skipped(self, data: bytes, at: int) -> int:
+    def _skip_string(self, data: bytes, at: int) -> int:
+        """Return where the string that contains `at` ends, or the end of the data."""
         ended = _STRING_END.search(data, at)
         if ended is not None:
             self._string_bytes = None
             return ended.end()
-        self._held = b"\x1b" if data.endswith(b"\x1b") else b""
+        self._held = ESC_BYTES if data.endswith(ESC_BYTES) else b""
         length = (self._string_bytes or 0) + len(data) - at
-        # tmux too gives up a string that does not end.
+        # tmux also gives up a string that does not end.
         self._string_bytes = length if length < _LONGEST_STRING else None
         return len(data)
 
-    def _hold(self, data: bytes) -> bytes:
+    def _hold_back_torn(self, data: bytes) -> bytes:
         torn = _TORN.search(data, max(0, len(data) - _LONGEST_SEQUENCE))
         if torn is None:
             return data
@@ -110,22 +125,25 @@ class Printed:
         return data[: torn.start()]
 
 
-def plain(data: bytes) -> bytes:
-    """Text only, with a newline wherever a line ended; no strings and no torn sequences come here."""
+def strip_sequences(data: bytes) -> bytes:
+    """Return only the text, with a newline wherever a line ended.
+
+    The data must contain no strings and no torn sequences.
+    """
     data = data.replace(b"\r\n", b"\n")
-    if b"\x1b" in data:
+    if ESC_BYTES in data:
         data = _COMMON.sub(b"", data)
-    if b"\x1b" in data:
-        data = _SEQUENCE.sub(b"", _RIGHT.sub(b" ", _ELSEWHERE.sub(b"\n", data)))
+    if ESC_BYTES in data:
+        data = _SEQUENCE.sub(b"", _MOVE_RIGHT.sub(b" ", _LINE_ENDING.sub(b"\n", data)))
     elif b"\r" in data or b"\x0b" in data or b"\x0c" in data:
-        data = _ELSEWHERE.sub(b"\n", data)
+        data = _LINE_ENDING.sub(b"\n", data)
     if b"\x08" in data:
         data = _OVERTYPED.sub(b"", data)
     return data.translate(None, _CONTROLS)
 
 
-def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """What has ended, and the line that has not; a line too long to wait for is cut."""
+def _split_finished(data: bytes) -> tuple[bytes, bytes]:
+    """Split data into complete lines and the unfinished one, which is cut if it is too long."""
     end = data.rfind(b"\n") + 1
     returned = data.rfind(b"\r", 0, max(len(data) - 1, 0)) + 1
     end = max(end, returned)

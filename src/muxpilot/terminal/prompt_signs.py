@@ -1,32 +1,53 @@
-"""What a prompt looks like, where only its look can tell."""
+"""Recognize prompts and questions by their look alone, where no mark and no process tells."""
 
 from __future__ import annotations
 
 import re
 
-from muxpilot.terminal.text import text_lines
+from muxpilot.terminal.text import render_lines
 
-# How the prompts of shells end; what asks a person something may end in others, too.
-_SIGNS = "$#%>\u276f\u279c\u03bb\u00bb\u203a\u25b6\u27e9\u2717\u2713\u00b1"
-_SHELL_PROMPT = re.compile(rf"(?<!\d%)(?<=[{_SIGNS}])\s*\Z")  # not 50%
-_QUESTION = re.compile(rf"[{_SIGNS}\])?:]\s*\Z")
+# The characters that prompts end with, the surest first. Each set includes the one before.
+CLASSIC_SIGNS = "$#%"  # what Bourne and C shells print by default
+SHELL_SIGNS = CLASSIC_SIGNS + ">\u00bb\u03bb\u203a\u276f\u279c\u27e9"  # of prompt themes
+THEME_SIGNS = SHELL_SIGNS + "\u25b6\u2717\u2713\u00b1"  # other output also ends with these
+# Unknown interactive programs: the signs that their prompt may be recognized by.
+PROGRAM_SIGNS = frozenset(CLASSIC_SIGNS + ">")
+_QUESTION_SIGNS = THEME_SIGNS + "])?:"  # installers and REPLs ask with these, too
+
+_CLASSIC_PROMPT = re.compile(rf"[{CLASSIC_SIGNS}]\s*\Z")
+_SHELL_PROMPT = re.compile(rf"(?<!\d%)(?<=[{THEME_SIGNS}])\s*\Z")  # not the progress message 50%
+_PROMPT_AND_BLANK = re.compile(f"[{SHELL_SIGNS}] +$")
+_QUESTION = re.compile(rf"[{re.escape(_QUESTION_SIGNS)}]\s*\Z")
 
 
-def looks_like_a_shell(line: str) -> bool:
+def looks_like_shell_prompt(line: str) -> bool:
     return bool(_SHELL_PROMPT.search(line))
 
 
-def looks_like_a_far_shell(line: str) -> bool:
-    """The same where nothing else tells: a blank behind the sign, too."""
-    return looks_like_a_shell(line) and line[-1:] == " "
+def looks_like_classic_shell_prompt(line: str) -> bool:
+    """Return True for the default prompts of shells only: `>` is also the prompt of many programs."""
+    return bool(_CLASSIC_PROMPT.search(line))
 
 
-def looks_like_a_question(line: str) -> bool:
-    """Something that stands before the cursor and was not finished with a line end."""
+def looks_like_remote_shell_prompt(line: str) -> bool:
+    """Return True if the line also ends with a blank: for a remote shell there is no other evidence."""
+    return looks_like_shell_prompt(line) and line[-1:] == " "
+
+
+def ends_with_prompt_and_blank(line: str) -> bool:
+    """Return True if the line is a prompt after which text can be typed.
+
+    `:` and `)` are not accepted here: too many lines of output end with them.
+    """
+    return bool(_PROMPT_AND_BLANK.search(line))
+
+
+def looks_like_question(line: str) -> bool:
+    """Return True if an unfinished line before the cursor looks as if its program asks for input."""
     return bool(_QUESTION.search(line))
 
 
-def typed_after(prompt: bytes, since: bytes) -> str:
-    """What stands behind a prompt now, of all that came since it was shown."""
-    before, now = text_lines(prompt)[-1].rstrip(), text_lines(prompt + since)[-1].rstrip()
+def text_typed_after(prompt: bytes, since: bytes) -> str:
+    """Return the text after a prompt, given all bytes that the pane printed since the prompt was shown."""
+    before, now = render_lines(prompt)[-1].rstrip(), render_lines(prompt + since)[-1].rstrip()
     return now.removeprefix(before).strip()

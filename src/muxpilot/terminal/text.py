@@ -1,61 +1,72 @@
-"""Terminal bytes as text: what a person would have seen in the end, line by line.
+"""Terminal bytes as text: the lines that a person would have seen in the end.
 
-Plain output takes a short way. The rest goes over a page whose rows grow without end: carriage returns
-and erasures leave the last state of a line, cursor movements reach the rows that would be on the screen,
-clearing the screen begins a new page and loses nothing, and what a full-screen program draws is left out.
-Lines are as long as they were written; the terminal's width does not cut them.
+Plain output is only split into lines. All other output is drawn on a `TextScreen`, whose rows grow without
+end:
+
+- carriage returns and erasures leave the last state of a line;
+- cursor movements reach the rows that would be on the screen;
+- clearing the screen starts a new page and loses nothing;
+- what a full-screen program draws on the alternate screen is left out.
+
+Lines are as long as they were written; the width of the terminal does not cut them.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from muxpilot.records import record
+from muxpilot.terminal.escapes import ALTERNATE_MODES, TORN_SEQUENCE
+from muxpilot.terminal.width import is_combining, is_wide
 
 _PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\t]*\Z")
 _TOKEN = re.compile(
-    r"\x1b\[([0-9;:<=>?]*)([ -/]*)([@-~])"  # 1-3: control sequence
+    r"\x1b\[([0-?]*)([ -/]*)([@-~])"  # 1-3: control sequence
     r"|\x1b[\]X^_k][^\x07\x18\x1a\x1b]*(?:[\x07\x18\x1a]|\x1b\\)?"  # strings: titles, clipboard
-    r"|\x1bP.*?(?:\x1b\\|\Z)"  # strings that may hold escapes: images, what is passed through
+    r"|\x1bP.*?(?:\x1b\\|\Z)"  # strings that may contain escapes: images, pass-through
     r"|\x1b[ -/]*([0-~])"  # 4: escape
     r"|([\x00-\x1f\x7f-\x9f])"  # 5: control character
     r"|([^\x00-\x1f\x7f-\x9f]+)",  # 6: text
     re.DOTALL,
 )
-# A sequence whose end has not come yet.
-_TORN = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*|[ -/]*)\Z")
-_ALTERNATE = frozenset({"1049", "1047", "47"})
+_TORN = re.compile(TORN_SEQUENCE)
+_ALTERNATE_MODES = frozenset(ALTERNATE_MODES)
 _TAB = 8
-_LARGEST = 10_000  # tmux has no larger window; a program may ask for any column
+_LARGEST = 10_000  # tmux has no larger window, but a program may ask for any column
 
 
 @record
-class Text:
-    """The lines, and whether a full-screen program stands over them at their end."""
+class RenderedText:
+    """The lines, and whether a full-screen program covers the screen at the end of the bytes."""
 
     lines: list[str]
     is_alternate: bool = False
 
 
-def text_lines(data: bytes, *, before: str = "", height: int = 50) -> list[str]:
-    """The lines that these bytes made; `before` is what stood on the first line already."""
-    return rendered(data, before=before, height=height).lines
+def render_lines(data: bytes, *, before: str = "", height: int = 50) -> list[str]:
+    """Return the lines that these bytes draw; `before` is the text that is on the first line already."""
+    return render_text(data, before=before, height=height).lines
 
 
-def rendered(data: bytes, *, before: str = "", height: int = 50, is_alternate: bool = False) -> Text:
-    """The same, for bytes that may begin inside a full-screen program."""
+def render_text(
+    data: bytes, *, before: str = "", height: int = 50, is_alternate: bool = False
+) -> RenderedText:
+    """Return the lines that these bytes draw. `is_alternate`: they begin inside a full-screen program."""
     text = data.decode("utf-8", "replace")
     plain = text.replace("\r\n", "\n")
     if _PLAIN.match(plain) and not is_alternate:
-        return Text((before + plain).split("\n"))
-    page = Page(height, before, is_alternate=is_alternate)
-    page.write(_TORN.sub("", text))
-    return Text(page.lines(), page.is_alternate)
+        return RenderedText((before + plain).split("\n"))
+    screen = TextScreen(height, before, is_alternate=is_alternate)
+    screen.write(_TORN.sub("", text))
+    return RenderedText(screen.lines(), screen.is_alternate)
 
 
-class Page:
-    """Rows of cells, a cursor, and where the screen's first row is."""
+class TextScreen:
+    """Rows of characters that grow without end, and a cursor.
+
+    The last `height` rows are the screen that cursor movements can reach. `keeps_tabs` leaves a tab in the
+    text, in place of the blanks that it skips.
+    """
 
     def __init__(
         self, height: int, before: str = "", *, is_alternate: bool = False, keeps_tabs: bool = False
@@ -64,100 +75,101 @@ class Page:
         self._keeps_tabs = keeps_tabs
         self._height = height
         self._margin: int | None = None
-        self._rows: list[list[str]] = [_cells(before)]
+        self._rows: list[list[str]] = [_split_columns(before)]
         self._row = 0
         self._column = len(self._rows[0])
-        self._page = 0
+        self._page_start = 0
         self._saved = (0, 0)
 
     def lines(self) -> list[str]:
         return ["".join(row) for row in self._rows]
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is text that goes on at its end, and nothing else has to be remembered."""
+    def is_plain_text(self) -> bool:
+        """Return True if the state is only text that continues at its end: no margin, no cursor elsewhere."""
         at_end = self._row == len(self._rows) - 1 and self._column == len(self._rows[-1])
-        is_below = self._page <= len(self._rows) - self._height or self._page == 0
+        is_below = self._page_start <= len(self._rows) - self._height or self._page_start == 0
         return at_end and is_below and self._margin is None and not self.is_alternate
 
-    def take_settled(self) -> list[str]:
-        """The rows that have left the screen: no cursor reaches them again."""
+    def take_scrolled_off(self) -> list[str]:
+        """Remove and return the rows above the screen, which no cursor movement can reach again."""
         count = min(len(self._rows) - self._height, self._row) if self._margin is None else 0
         if count <= 0:
             return []
-        settled = ["".join(row) for row in self._rows[:count]]
+        lines = ["".join(row) for row in self._rows[:count]]
         del self._rows[:count]
         self._row -= count
-        self._page = max(0, self._page - count)
+        self._page_start = max(0, self._page_start - count)
         self._saved = (max(0, self._saved[0] - count), self._saved[1])
-        return settled
+        return lines
 
     def write(self, text: str) -> None:
+        """Draw text that contains no torn sequence at its end."""
         for token in _TOKEN.finditer(text):
             parameters, _, final, escape, control, run = token.groups()
             if final is not None:
-                self._sequence(final, parameters)
+                self._apply_sequence(final, parameters)
             elif self.is_alternate:
                 continue
             elif run is not None:
                 self._print(run)
             elif control is not None:
-                self._control(control)
+                self._apply_control(control)
             elif escape is not None:
-                self._escape(escape)
+                self._apply_escape(escape)
 
     @property
     def _top(self) -> int:
-        return max(self._page, len(self._rows) - self._height)
+        return max(self._page_start, len(self._rows) - self._height)
 
     def _print(self, run: str) -> None:
         row = self._rows[self._row]
         if self._column > len(row):
             row.extend(" " * (self._column - len(row)))
-        if self._column and _is_mark(run[0]):
-            run = self._mark(row, run)
-        cells = _cells(run)
+        if self._column and is_combining(run[0]):
+            run = self._attach_combining(row, run)
+        cells = _split_columns(run)
         row[self._column : self._column + len(cells)] = cells
         self._column += len(cells)
 
-    def _mark(self, row: list[str], run: str) -> str:
-        """Marks at the beginning belong to the character before them; answers what follows."""
-        count = next((at for at, char in enumerate(run) if not _is_mark(char)), len(run))
+    def _attach_combining(self, row: list[str], run: str) -> str:
+        """Add the combining characters that `run` begins with to the character before; return the rest."""
+        count = next((at for at, char in enumerate(run) if not is_combining(char)), len(run))
         row[self._column - (1 if row[self._column - 1] else 2)] += run[:count]
         return run[count:]
 
-    def _control(self, char: str) -> None:
+    def _apply_control(self, char: str) -> None:
         if char in "\n\x0b\x0c\x85":
-            self._feed(0 if char == "\x85" else self._column)
+            self._feed_line(0 if char == "\x85" else self._column)
         elif char == "\r":
             self._column = 0
         elif char == "\b":
             self._column = max(0, self._column - 1)
         elif char == "\t":
-            self._tab()
+            self._move_to_tab_stop()
 
-    def _tab(self) -> None:
-        """A tab that is kept stands in the first of the columns that it skips."""
+    def _move_to_tab_stop(self) -> None:
+        """Move to the next tab stop. A tab that is kept goes into the first of the columns that it skips."""
         row, width = self._rows[self._row], _TAB - self._column % _TAB
         if self._keeps_tabs and self._column >= len(row):
             row.extend(" " * (self._column - len(row)))
             row.extend(["\t", *[""] * (width - 1)])
         self._column += width
 
-    def _escape(self, final: str) -> None:
+    def _apply_escape(self, final: str) -> None:
         if final == "7":
             self._saved = (self._row, self._column)
         elif final == "8":
             self._go(*self._saved)
         elif final in "DE":
-            self._feed(0 if final == "E" else self._column)
+            self._feed_line(0 if final == "E" else self._column)
         elif final == "M":
             self._go(max(self._top, self._row - 1), self._column)
         elif final == "c":
-            self._new_page()
+            self._start_page()
 
-    def _sequence(self, final: str, parameters: str) -> None:
-        if final in "hl" and parameters[:1] == "?" and _ALTERNATE & set(parameters[1:].split(";")):
+    def _apply_sequence(self, final: str, parameters: str) -> None:
+        if final in "hl" and parameters[:1] == "?" and _ALTERNATE_MODES & set(parameters[1:].split(";")):
             self.is_alternate = final == "h"
             return
         act = _SEQUENCES.get(final)
@@ -166,8 +178,8 @@ class Page:
         numbers = [min(int(part[:9]), _LARGEST) if part.isdigit() else 0 for part in parameters.split(";")]
         act(self, numbers[0], numbers[1] if len(numbers) > 1 else 0)
 
-    def _feed(self, column: int) -> None:
-        """Down a line; above what a program keeps at the bottom of the screen there is always another."""
+    def _feed_line(self, column: int) -> None:
+        """Move down a line. At the end of a scroll region, insert a row above the fixed ones."""
         if self._margin is not None and self._row == self._top + self._margin - 1:
             self._rows.insert(self._row + 1, [])
         self._go(self._row + 1, column)
@@ -177,44 +189,46 @@ class Page:
         while self._row >= len(self._rows):
             self._rows.append([])
 
-    def _new_page(self) -> None:
-        while len(self._rows) > self._page + 1 and not self._rows[-1]:
+    def _start_page(self) -> None:
+        """Start a new page below all rows that have text, as when the screen is cleared."""
+        while len(self._rows) > self._page_start + 1 and not self._rows[-1]:
             self._rows.pop()
-        if any(self._rows[self._page :]):
-            self._page = len(self._rows)
-        self._go(self._page, 0)
+        if any(self._rows[self._page_start :]):
+            self._page_start = len(self._rows)
+        self._go(self._page_start, 0)
 
-    def up(self, count: int, _: int) -> None:
+    def move_up(self, count: int, _: int) -> None:
         self._go(max(self._top, self._row - max(count, 1)), self._column)
 
-    def down(self, count: int, _: int) -> None:
+    def move_down(self, count: int, _: int) -> None:
         self._go(min(self._top + self._height - 1, self._row + max(count, 1)), self._column)
 
-    def right(self, count: int, _: int) -> None:
+    def move_right(self, count: int, _: int) -> None:
         self._column = min(self._column + max(count, 1), max(self._column, _LARGEST))
 
-    def left(self, count: int, _: int) -> None:
+    def move_left(self, count: int, _: int) -> None:
         self._column = max(0, self._column - max(count, 1))
 
-    def down_to_start(self, count: int, _: int) -> None:
-        self.down(count, 0)
+    def move_down_to_start(self, count: int, _: int) -> None:
+        self.move_down(count, 0)
         self._column = 0
 
-    def up_to_start(self, count: int, _: int) -> None:
-        self.up(count, 0)
+    def move_up_to_start(self, count: int, _: int) -> None:
+        self.move_up(count, 0)
         self._column = 0
 
-    def to_column(self, column: int, _: int) -> None:
+    def move_to_column(self, column: int, _: int) -> None:
         self._column = max(column, 1) - 1
 
-    def to_row(self, row: int, _: int) -> None:
+    def move_to_row(self, row: int, _: int) -> None:
         self._go(self._top + min(max(row, 1), self._height) - 1, self._column)
 
-    def to(self, row: int, column: int) -> None:
-        self.to_row(row, 0)
+    def move_to(self, row: int, column: int) -> None:
+        self.move_to_row(row, 0)
         self._column = max(column, 1) - 1
 
     def erase_line(self, what: int, _: int) -> None:
+        """Erase from the cursor to the end (0), from the start to the cursor (1), or the whole line (2)."""
         row = self._rows[self._row]
         if what == 0:
             del row[self._column :]
@@ -224,8 +238,9 @@ class Page:
             row.clear()
 
     def erase_screen(self, what: int, _: int) -> None:
+        """Erase below the cursor (0) or everything (2, 3); a cleared screen starts a new page."""
         if what >= 2 or (what == 0 and (self._row, self._column) == (self._top, 0)):
-            self._new_page()
+            self._start_page()
         elif what == 0:
             self.erase_line(0, 0)
             del self._rows[self._row + 1 :]
@@ -248,58 +263,59 @@ class Page:
         del self._rows[self._row : self._row + max(count, 1)]
         self._go(self._row, self._column)
 
-    def keep_rows(self, _: int, last: int) -> None:
-        """Only rows up to `last` scroll from now on: below them stands a progress bar or the like."""
+    def set_scroll_region(self, _: int, last: int) -> None:
+        """Let only rows up to `last` scroll: the program keeps a progress bar or similar below them."""
         self._margin = last if 0 < last < self._height else None
         if self._margin is not None:
             self._go(self._top + self._height - 1, 0)
         self._go(self._top, 0)
 
-    def save(self, _count: int, _: int) -> None:
+    def save_cursor(self, _count: int, _: int) -> None:
         self._saved = (self._row, self._column)
 
-    def restore(self, _count: int, _: int) -> None:
+    def restore_cursor(self, _count: int, _: int) -> None:
         self._go(*self._saved)
 
 
 _SEQUENCES = {
-    "A": Page.up,
-    "B": Page.down,
-    "C": Page.right,
-    "D": Page.left,
-    "E": Page.down_to_start,
-    "F": Page.up_to_start,
-    "G": Page.to_column,
-    "H": Page.to,
-    "J": Page.erase_screen,
-    "K": Page.erase_line,
-    "L": Page.insert_lines,
-    "M": Page.delete_lines,
-    "P": Page.delete_cells,
-    "X": Page.erase_cells,
-    "@": Page.insert_cells,
-    "d": Page.to_row,
-    "f": Page.to,
-    "r": Page.keep_rows,
-    "s": Page.save,
-    "u": Page.restore,
+    "A": TextScreen.move_up,
+    "B": TextScreen.move_down,
+    "C": TextScreen.move_right,
+    "D": TextScreen.move_left,
+    "E": TextScreen.move_down_to_start,
+    "F": TextScreen.move_up_to_start,
+    "G": TextScreen.move_to_column,
+    "H": TextScreen.move_to,
+    "J": TextScreen.erase_screen,
+    "K": TextScreen.erase_line,
+    "L": TextScreen.insert_lines,
+    "M": TextScreen.delete_lines,
+    "P": TextScreen.delete_cells,
+    "X": TextScreen.erase_cells,
+    "@": TextScreen.insert_cells,
+    "d": TextScreen.move_to_row,
+    "f": TextScreen.move_to,
+    "r": TextScreen.set_scroll_region,
+    "s": TextScreen.save_cursor,
+    "u": TextScreen.restore_cursor,
 }
 
 
-def _cells(text: str) -> list[str]:
-    """One entry per column: a wide character has an empty one behind it, a mark stands with its base."""
+def _split_columns(text: str) -> list[str]:
+    """Return one entry for each column.
+
+    A wide character has an empty entry after it; a combining one is in the entry of its base.
+    """
     if text.isascii():
         return list(text)
     cells: list[str] = []
     for char in text:
-        if cells and _is_mark(char):
+        if char < "\x80":
+            cells.append(char)
+        elif cells and is_combining(char):
             cells[-1 if cells[-1] else -2] += char
         else:
             cells.append(char)
-            if unicodedata.east_asian_width(char) in "WF":
+            if is_wide(char):
                 cells.append("")
     return cells
-
-
-def _is_mark(char: str) -> bool:
-    return not char.isascii() and unicodedata.category(char) in ("Mn", "Me", "Cf")

@@ -1,12 +1,12 @@
-"""The tmux engine: a library of its own, with nothing but the standard library and tmux behind it."""
+"""The tmux engine: a library that needs only the standard library and a tmux program."""
 
 from __future__ import annotations
 
 from muxpilot.tmux.hosts.endpoint import socket_for_path
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import Buffer, Client, ListedPane, Pane, Session, Window
-from muxpilot.tmux.objects.sessions import Ensured
-from muxpilot.tmux.objects.spawn import CreatedPane, Program
+from muxpilot.tmux.objects.sessions import EnsuredSession
+from muxpilot.tmux.objects.spawn import CreatedPane, PaneProgram
 from muxpilot.tmux.streams import Data, End, Gap, PaneStream
 from muxpilot.tmux.tmux import Tmux
 
@@ -16,13 +16,13 @@ __all__ = [
     "CreatedPane",
     "Data",
     "End",
-    "Ensured",
+    "EnsuredSession",
     "Gap",
     "ListedPane",
     "Pane",
     "PaneId",
+    "PaneProgram",
     "PaneStream",
-    "Program",
     "Session",
     "SessionId",
     "Tmux",

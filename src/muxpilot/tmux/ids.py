@@ -1,6 +1,7 @@
 """tmux's own ids, as types: `$1` is a session, `@2` a window, `%3` a pane.
 
-Each thing has one id. tmux would take `%03` for `%3`; whoever judges by id would take it for another pane.
+Each object has exactly one id. tmux reads `%03` as `%3`, but code that compares ids, such as the policy,
+would take it for another pane. So ids with leading zeros are refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from muxpilot.errors import BadInput
 
 
 class _Id(str):
+    """A string that is known to be an id of one kind of object."""
+
     sigil: ClassVar[str]
     noun: ClassVar[str]
     _form: ClassVar[re.Pattern[str]]
@@ -31,15 +34,21 @@ class _Id(str):
 
 
 class SessionId(_Id):
+    """The id of a session, such as `$1`."""
+
     sigil = "$"
     noun = "session"
 
 
 class WindowId(_Id):
+    """The id of a window, such as `@2`."""
+
     sigil = "@"
     noun = "window"
 
 
 class PaneId(_Id):
+    """The id of a pane, such as `%3`."""
+
     sigil = "%"
     noun = "pane"

@@ -1,4 +1,4 @@
-"""What tmux has, as frozen records, each beside the table that reads it."""
+"""Records of tmux's objects, each with the table of the fields to ask tmux for."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import field
 
 from muxpilot.records import record
-from muxpilot.tmux.formats import fields, flag, maybe_int
+from muxpilot.tmux.formats import fields, flag, optional_int
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 
 HUB_OPTION = "@muxpilot_hub"
 _IS_HUB = f"?{HUB_OPTION},1,0"
-IS_NO_HUB = f"#{{?{HUB_OPTION},,1}}"  # a filter: tmux looks up no path and program of what it does not show
+# For the -f of listings: tmux does not look up the path and the program of panes that it filters out.
+NOT_HUB_FILTER = f"#{{?{HUB_OPTION},,1}}"
 
 
 @record
 class Session:
+    """A session. tmux counts every client in `attached`; `Sessions.list` counts people only."""
+
     id: SessionId
     name: str
     windows: int
@@ -25,7 +28,6 @@ class Session:
     is_hub: bool = False
 
 
-# `attached` as tmux counts it; sessions.py counts people.
 SESSION = fields(
     id=("session_id", SessionId),
     name=("session_name", str),
@@ -39,6 +41,8 @@ SESSION = fields(
 
 @record
 class Window:
+    """A window as one session shows it. A window that several sessions show has several of these."""
+
     id: WindowId
     index: int
     name: str
@@ -73,6 +77,8 @@ WINDOW = fields(
 
 @record
 class ListedPane:
+    """A pane with the fields that listings need."""
+
     id: PaneId
     index: int
     title: str
@@ -88,14 +94,14 @@ class ListedPane:
     in_mode: bool
     window_id: WindowId
     session_id: SessionId
-    # Runs a line of sh on the host of the pane where that is another: its pid and tty mean nothing here.
-    far: Callable[[str], Awaitable[list[str]]] | None = field(
+    # Runs a line of sh on the pane's host if that is another one. Its pid and tty mean nothing on this host.
+    remote_shell: Callable[[str], Awaitable[list[str]]] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
 
     @property
     def exit_code(self) -> int | None:
-        """As a shell would tell it: 128 and the signal's number when a signal ended the program."""
+        """Return the status as a shell reports it: 128 plus the number of the signal that ended it."""
         if self.dead_signal is not None:
             return 128 + self.dead_signal
         return self.dead_status
@@ -112,8 +118,8 @@ LISTED_PANE = fields(
     current_path=("pane_current_path", str),
     pid=("pane_pid", int),
     is_dead=("pane_dead", flag),
-    dead_status=("pane_dead_status", maybe_int),
-    dead_signal=("pane_dead_signal", maybe_int),
+    dead_status=("pane_dead_status", optional_int),
+    dead_signal=("pane_dead_signal", optional_int),
     in_mode=("pane_in_mode", flag),
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),
@@ -122,7 +128,7 @@ LISTED_PANE = fields(
 
 @record
 class Pane(ListedPane):
-    """With what a list of all does without: tmux takes its time for each field of each pane."""
+    """A pane with all fields. Listings leave some out because tmux needs time for each field of each pane."""
 
     tty: str
     is_alternate: bool
@@ -141,6 +147,8 @@ PANE = fields(
 
 @record
 class Client:
+    """A client that is attached to the server: a person's terminal, or a program's control connection."""
+
     name: str
     tty: str
     pid: int
@@ -154,12 +162,12 @@ class Client:
 
     @property
     def is_person(self) -> bool:
-        """A control client that ignores its size is a program's connection; a person's never does."""
+        """Return False for a control client with ignore-size: only programs connect with both flags."""
         flags = self.flags.split(",")
         return not ("control-mode" in flags and "ignore-size" in flags)
 
 
-def _or_zero(text: str) -> int:
+def _int_or_zero(text: str) -> int:
     return int(text or 0)  # a control client has no size
 
 
@@ -169,8 +177,8 @@ CLIENT = fields(
     pid=("client_pid", int),
     session_id=("session_id", lambda text: SessionId(text) if text else None),
     session_name=("client_session", str),
-    width=("client_width", _or_zero),
-    height=("client_height", _or_zero),
+    width=("client_width", _int_or_zero),
+    height=("client_height", _int_or_zero),
     is_readonly=("client_readonly", flag),
     activity=("client_activity", int),
     flags=("client_flags", str),
@@ -179,6 +187,8 @@ CLIENT = fields(
 
 @record
 class Buffer:
+    """A paste buffer, without its content."""
+
     name: str
     size_bytes: int
     created: int

@@ -1,7 +1,7 @@
 """The only three places where text is made safe for tmux.
 
-`control` writes one argument of a control line, `argv` one argument of a tmux process, and `literal`
-goes before either of them where tmux would expand a format.
+`quote_for_control_line` writes one argument of a control line and `quote_for_argv` one argument of a tmux
+process. `escape_format` is applied before either of them where tmux would expand a format.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from muxpilot.errors import BadInput
 
 Text = str | bytes
 
-# Valid UTF-8 may stand in single quotes but for controls and the quote itself. In any other text every
-# byte above ASCII is unsafe too: tmux's parser reads a raw 0xff as the end of the line.
+# Valid UTF-8 is safe in single quotes, except for control characters and the quote itself. In any other
+# text every byte above ASCII is unsafe too: tmux's parser reads a raw 0xff as the end of the line.
 _UNSAFE_UTF8 = re.compile(rb"([\x00-\x1f'\x7f]+)")
-_BARE = re.compile("[A-Za-z0-9_-]+")  # most words of a command, which need nothing
 _UNSAFE_BYTES = re.compile(rb"([^\x20-\x26\x28-\x7e]+)")
+# Most words of a command; this saves the two passes of quoting.
+_NEEDS_NO_QUOTES = re.compile("[A-Za-z0-9_-]+")
 
 
 def encode(text: Text) -> bytes:
-    """The bytes of an argument; what could not be decoded on the way in goes out as it was."""
+    """Return the bytes of an argument; bytes that could not be decoded on input are restored."""
     if isinstance(text, bytes):
         return text
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise BadInput(f"Text with a lone surrogate at position {error.start} is not text.") from None
+        raise BadInput(f"The text has a lone surrogate at position {error.start}.") from None
 
 
 def _refuse_nul(data: bytes) -> bytes:
@@ -35,18 +36,20 @@ def _refuse_nul(data: bytes) -> bytes:
     return data
 
 
-def control(text: Text) -> bytes:
-    """One argument of a control line, quoted so that tmux gets exactly these bytes."""
-    if isinstance(text, str) and _BARE.fullmatch(text):
+def quote_for_control_line(text: Text) -> bytes:
+    """Quote one argument of a control line, so that tmux receives exactly these bytes."""
+    if isinstance(text, str) and _NEEDS_NO_QUOTES.fullmatch(text):
         return text.encode()
     data = _refuse_nul(encode(text))
     if not data:
         return b"''"
-    parts = _unsafe_runs(data).split(data)
-    return b"".join(_octal(part) if i % 2 else b"'" + part + b"'" for i, part in enumerate(parts) if part)
+    parts = _unsafe_pattern(data).split(data)
+    return b"".join(
+        _octal_escape(part) if i % 2 else b"'" + part + b"'" for i, part in enumerate(parts) if part
+    )
 
 
-def _unsafe_runs(data: bytes) -> re.Pattern[bytes]:
+def _unsafe_pattern(data: bytes) -> re.Pattern[bytes]:
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -54,21 +57,21 @@ def _unsafe_runs(data: bytes) -> re.Pattern[bytes]:
     return _UNSAFE_UTF8
 
 
-def _octal(data: bytes) -> bytes:
+def _octal_escape(data: bytes) -> bytes:
     return b'"' + b"".join(b"\\%03o" % byte for byte in data) + b'"'
 
 
-def argv(text: Text) -> bytes:
-    """One argument of a tmux process: tmux would take a trailing `;` for the end of the command."""
+def quote_for_argv(text: Text) -> bytes:
+    """Escape one argument of a tmux process: tmux takes a trailing `;` for the end of the command."""
     data = _refuse_nul(encode(text))
     return data[:-1] + b"\\;" if data.endswith(b";") else data
 
 
-def literal(text: str, *, clock: bool = False) -> str:
-    """Text that comes out of tmux's format expansion as it went in, and runs nothing on the way.
+def escape_format(text: str, *, is_strftime: bool = False) -> str:
+    """Escape text so that tmux's format expansion returns it unchanged and runs no command in it.
 
-    `##` becomes `#`, except that any run of `#` before `[` passes unchanged. With `clock` the argument is
-    also read by strftime, where `%%` becomes `%`.
+    tmux turns `##` into `#`, but leaves any run of `#` before `[` unchanged. Pass `is_strftime` where tmux
+    also passes the argument to strftime, which turns `%%` into `%`.
     """
     escaped = re.sub(r"#+(?!#|\[)", lambda run: run[0] * 2, text)
-    return escaped.replace("%", "%%") if clock else escaped
+    return escaped.replace("%", "%%") if is_strftime else escaped

@@ -5,124 +5,147 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.shells.startup_files import ShellStart
-from muxpilot.tmux import Tmux
-from muxpilot.tmux.hosts.endpoint import checked_socket, default_socket
-from muxpilot.tmux.hosts.ssh import Route, far_path, identity
+from muxpilot.tmux.hosts.endpoint import default_socket, validate_socket_path
+from muxpilot.tmux.hosts.ssh import SshRoute, server_identity, validate_remote_path
+from muxpilot.tmux.objects.shell_startup import ShellStartup
+from muxpilot.tmux.tmux import ServerRowFilter, Tmux
+from muxpilot.trace import area
 
 Checked = TypeVar("Checked")
 
-DEFAULT = "default"
-# What is done only to leave tmux tidy is waited for this long before the connection is closed under it.
-_TIDY_S = 0.25
+DEFAULT_SERVER = "default"
+# How long to wait for streams to close in order before the connection is closed under them.
+_STREAMS_CLOSE_S = 0.25
 
 
 @record
-class Named:
-    """A server that a call can name instead of giving a path."""
+class ServerAddress:
+    """Where a tmux server is: a socket on this host, or on the host that `ssh` leads to."""
 
     socket: str | None = None
     ssh: str | None = None
 
     @property
     def identity(self) -> str:
-        """What tells it from others; `socket` of its Tmux is the same."""
+        """Return the text that identifies the server, the same as `Tmux.socket`."""
         if self.ssh is not None:
-            return identity(self.ssh, self.socket)
+            return server_identity(self.ssh, self.socket)
         return self.path
 
     @property
     def path(self) -> str:
-        """Of the socket, as people are told; empty where only the other host knows it."""
+        """Return the path of the socket, for people; empty where only the other host knows it."""
         return self.socket or ("" if self.ssh else default_socket())
 
 
-class Servers:
-    """`prepare` is done to each server before its first use; `sees` says which sockets may be told of.
+class TmuxServers:
+    """The servers by name or socket.
 
-    `where` tells where a key of the configuration stands, and `ssh_given_by` what gave `ssh`, for errors."""
+    `startup` creates the start-up files of a new shell, and `row_filter` hides records from listings; both
+    are passed to each `Tmux`. `is_visible` says which servers callers may know of. For error messages,
+    `locate_key` returns where a configuration key was set, and `ssh_given_by` names the source of `ssh`.
+    """
 
     def __init__(
         self,
         socket: str | None = None,
         *,
-        named: Mapping[str, Named] | None = None,
+        addresses: Mapping[str, ServerAddress] | None = None,
         ssh: str | None = None,
         ssh_given_by: str = "",
-        passes: tuple[str, ...] | None = None,
-        prepare: Callable[[Tmux], None] = lambda tmux: None,
-        sees: Callable[[str], bool] = lambda socket: True,
-        where: Callable[[str], str] = str,
+        passed_variables: tuple[str, ...] | None = None,
+        startup: Callable[[Path], ShellStartup] | None = None,
+        row_filter: ServerRowFilter | None = None,
+        is_visible: Callable[[str], bool] = lambda socket: True,
+        locate_key: Callable[[str], str] = str,
     ) -> None:
-        here = socket or default_socket() if ssh is None else socket
+        default = ServerAddress(socket or default_socket() if ssh is None else socket, ssh)
         given_by = {"ssh": ssh_given_by}
-        self._named = {DEFAULT: _checked(Named(here, ssh), "", lambda key: given_by.get(key, ""))}
-        for name, entry in (named or {}).items():
-            self._named[name] = _checked(entry, f"servers.{name}.", where)
-        self._passes = passes
-        self._prepare = prepare
-        self._sees = sees
+        self._addresses = {DEFAULT_SERVER: _validate_address(default, "", lambda key: given_by.get(key, ""))}
+        for name, address in (addresses or {}).items():
+            self._addresses[name] = _validate_address(address, f"servers.{name}.", locate_key)
+        self._passed_variables = passed_variables
+        self._startup = startup
+        self._row_filter = row_filter
+        self._is_visible = is_visible
         self._servers: dict[str, Tmux] = {}
+        self._close_lock = asyncio.Lock()
 
     @property
     def default(self) -> Tmux:
         return self.get(None)
 
     def get(self, socket: str | None) -> Tmux:
-        entry = self.entry(socket)
-        key = entry.identity
+        """Return the server that a call means by `socket`: a name, a path, or None for the default one."""
+        address = self.resolve_address(socket)
+        key = address.identity
         if key not in self._servers:
-            self._servers[key] = tmux = Tmux(
-                entry.socket, passes=self._passes, startup=ShellStart, ssh=entry.ssh
+            self._servers[key] = Tmux(
+                address.socket,
+                passed_variables=self._passed_variables,
+                startup=self._startup,
+                row_filter=self._row_filter,
+                ssh=address.ssh,
             )
-            self._prepare(tmux)
         return self._servers[key]
 
-    def entry(self, socket: str | None) -> Named:
-        """Of the server that a call means by `socket`."""
-        name = DEFAULT if socket is None else socket
-        if name in self._named:
-            return self._named[name]
-        if name and "/" not in name:  # one that is misspelt must not become a server of its own
+    def resolve_address(self, socket: str | None) -> ServerAddress:
+        """Return the address of the server that a call means by `socket`, or raise BadInput."""
+        name = DEFAULT_SERVER if socket is None else socket
+        if name in self._addresses:
+            return self._addresses[name]
+        if name and "/" not in name:  # a misspelt name must not become a server of its own
             what = f"The argument 'socket' is {name[:80]!r}, and no server has that name."
             raise BadInput(what, "Use list-servers to see the names there are, or give the path of a socket.")
-        return Named(checked_socket(name))
+        return ServerAddress(validate_socket_path(name))
 
-    def known(self) -> Iterator[tuple[str, Named]]:
-        """The default server and those with a name, as far as they may be used."""
-        for name, entry in self._named.items():
-            if self._sees(entry.identity):
-                yield name, entry
+    def visible_addresses(self) -> Iterator[tuple[str, ServerAddress]]:
+        """Yield the default server and the named ones, with their names, as far as callers may know them."""
+        for name, address in self._addresses.items():
+            if self._is_visible(address.identity):
+                yield name, address
 
     async def close(self) -> None:
-        servers, self._servers = self._servers, {}
-        await asyncio.gather(*(_leave(server) for server in servers.values()))
+        """Close all connections. A second call waits for the first."""
+        async with self._close_lock:
+            servers, self._servers = self._servers, {}
+            with area("tmux").step("servers closed", count=len(servers)):
+                await asyncio.gather(*(_close_server(server) for server in servers.values()))
 
 
-def _checked(entry: Named, table: str, where: Callable[[str], str]) -> Named:
-    """What is wrong is told at the start; whether a path on another host is good can only be seen there."""
-    if entry.ssh is not None:
-        _check(where(f"{table}ssh"), Route.parse, entry.ssh)
-    if entry.socket is None:
-        return entry
-    check = checked_socket if entry.ssh is None else far_path
-    return replace(entry, socket=_check(where(f"{table}socket"), check, entry.socket))
+def _validate_address(address: ServerAddress, table: str, locate_key: Callable[[str], str]) -> ServerAddress:
+    """Return the address with an absolute path, or raise BadInput with the key of the configuration.
+
+    This runs at the start. Only the other host can tell whether a path there is good.
+    """
+    if address.ssh is not None:
+        _name_key_in_errors(locate_key(f"{table}ssh"), SshRoute.parse, address.ssh)
+    if address.socket is None:
+        return address
+    validate = validate_socket_path if address.ssh is None else validate_remote_path
+    return replace(
+        address, socket=_name_key_in_errors(locate_key(f"{table}socket"), validate, address.socket)
+    )
 
 
-def _check(where: str, check: Callable[[str], Checked], text: str) -> Checked:
+def _name_key_in_errors(key: str, check: Callable[[str], Checked], text: str) -> Checked:
     try:
         return check(text)
     except BadInput as error:
-        raise BadInput(f"{where}: {error.what}" if where else error.what, error.hint) from None
+        raise BadInput(f"{key}: {error.what}" if key else error.what, error.hint) from None
 
 
-async def _leave(server: Tmux) -> None:
-    """Quick even if tmux does not answer: a request that is under way ends with the connection."""
-    tidying = asyncio.create_task(server.streams.close())
-    await asyncio.wait([tidying], timeout=_TIDY_S)
+async def _close_server(server: Tmux) -> None:
+    """Close a server's streams and connection, quickly even if tmux does not answer.
+
+    A request that still waits for tmux ends with the connection.
+    """
+    closing = asyncio.create_task(server.streams.close())
+    await asyncio.wait([closing], timeout=_STREAMS_CLOSE_S)
     await server.connection.close()
-    await tidying
+    await closing

@@ -7,31 +7,36 @@ async with Tmux() as tmux:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from muxpilot.tmux.connection.connection import Connection
-from muxpilot.tmux.hosts.endpoint import Endpoint, checked_socket, default_socket
-from muxpilot.tmux.hosts.ssh import FarEndpoint
+from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, validate_socket_path
+from muxpilot.tmux.hosts.ssh import SshEndpoint
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.capture import Capture
 from muxpilot.tmux.objects.clients import Clients
 from muxpilot.tmux.objects.input import Input
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.objects.sessions import Sessions
-from muxpilot.tmux.objects.shell_startup import Startup, Startups
+from muxpilot.tmux.objects.shell_startup import ShellStartup, ShellStartups
 from muxpilot.tmux.objects.spawn import Spawner
 from muxpilot.tmux.objects.targets import Targets
 from muxpilot.tmux.objects.windows import Windows
 from muxpilot.tmux.streams import Streams
 from muxpilot.tmux.version import Version
 
+# Removes from the listings of a server the records that the policy hides from callers.
+ServerRowFilter = Callable[["Tmux", list[Any]], Awaitable[list[Any]]]
+
 
 class Tmux:
-    """The server on `socket`, or the one that plain `tmux` would use; it starts when it is needed.
+    """The tmux server on `socket`, or the one that plain `tmux` would use. It is started when needed.
 
-    With `ssh`, options and a destination, it is that of another host.
+    With `ssh`, which is options and a destination, the server is on another host. `startup` creates the
+    start-up files of a new shell, given a folder to create. `row_filter` hides records from listings.
     """
 
     def __init__(
@@ -41,37 +46,39 @@ class Tmux:
         binary: str = "tmux",
         config: str | None = None,
         timeout_s: float = 30,
-        passes: tuple[str, ...] | None = None,
-        startup: Callable[[Path], Startup] | None = None,
+        passed_variables: tuple[str, ...] | None = None,
+        startup: Callable[[Path], ShellStartup] | None = None,
+        row_filter: ServerRowFilter | None = None,
         ssh: str | None = None,
     ) -> None:
         if ssh is not None:
-            endpoint: Endpoint = FarEndpoint.to(ssh, socket, binary=binary, config=config)
+            endpoint: Endpoint = SshEndpoint.from_text(ssh, socket, binary=binary, config=config)
         else:
-            path = checked_socket(socket) if socket is not None else default_socket()
-            endpoint = Endpoint(path, binary, config, passes)
-        self.connection = Connection(endpoint, timeout_s=timeout_s)
+            path = validate_socket_path(socket) if socket is not None else default_socket()
+            endpoint = Endpoint(path, binary, config, passed_variables)
+        own_filter = partial(row_filter, self) if row_filter is not None else None
+        self.connection = Connection(endpoint, timeout_s=timeout_s, row_filter=own_filter)
         self.panes = Panes(self.connection)
         self.streams = Streams(self.connection, self.panes)
         self.clients = Clients(self.connection)
         self.buffers = Buffers(self.connection)
         self.capture = Capture(self.connection)
         self.input = Input(self.connection, self.buffers, self.panes)
-        self.startups = Startups(None if ssh is not None else startup)
-        births = Spawner(self.connection, self.streams, self.startups)
-        self.windows = Windows(self.connection, births)
-        self.sessions = Sessions(self.connection, self.clients, births)
+        self.startups = ShellStartups(None if ssh is not None else startup)
+        spawner = Spawner(self.connection, self.streams, self.startups)
+        self.windows = Windows(self.connection, spawner)
+        self.sessions = Sessions(self.connection, self.clients, spawner)
         self.targets = Targets(self.connection, self.windows, self.panes)
 
     @property
     def socket(self) -> str:
-        """What tells this server from others: the path of its socket, or `ssh:…` on another host."""
+        """Return the text that identifies the server: the path of its socket, or `ssh:…` on another host."""
         return self.connection.endpoint.socket
 
     @property
-    def is_far(self) -> bool:
-        """Whether it is on another host, where files, processes and terminals are not ours to see."""
-        return self.connection.endpoint.is_far
+    def is_remote(self) -> bool:
+        """Tell whether the server is on another host, whose files, processes and terminals we cannot see."""
+        return self.connection.endpoint.is_remote
 
     async def version(self) -> Version:
         return await self.connection.server_version()
@@ -80,7 +87,7 @@ class Tmux:
         return await self.connection.server_version_text()
 
     async def close(self) -> None:
-        """Leave the server as it is, and take everything of ours along."""
+        """Close the connection, and remove everything of ours from the server, which keeps running."""
         await self.buffers.close()
         await self.streams.close()
         await self.connection.close()

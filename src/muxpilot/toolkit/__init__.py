@@ -1,1 +1,1 @@
-"""What a tool is: declared once, listed, checked, run and documented from that."""
+"""What a tool is: its declaration, its arguments and its answers."""

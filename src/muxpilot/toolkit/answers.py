@@ -1,6 +1,6 @@
-"""Answers: frozen dataclasses become JSON with camelCase names, and a schema that they keep.
+"""Answers of tools: records become JSON with camelCase names, which fits the output schema of the tool.
 
-A field without a default is always there. One with a default is left out while it has that value.
+A field without a default is always present. A field with a default is left out while it has that value.
 """
 
 from __future__ import annotations
@@ -15,72 +15,73 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from muxpilot.records import record
 from muxpilot.toolkit.argument_types import Schema
-from muxpilot.toolkit.casing import camel
+from muxpilot.toolkit.name_styles import camel
 
 
 @record
 class Answer:
-    """What goes back to the client: a text, and the same as data where the tool has an output schema.
+    """The answer of a call: a text, and the same as data where the tool has an output schema.
 
-    `error` is the stable code of what failed. A picture goes instead of the text, which is for people then.
+    `error` is the code of a failure. Clients get `png` instead of the text; the command line shows the text.
     """
 
     text: str
     structured: dict[str, Any] | None = None
     error: str | None = None
     png: bytes | None = None
-    # What the audit shall know besides the arguments.
-    noted: Mapping[str, str] = field(default_factory=dict)
+    # Fields of the audit record besides the arguments.
+    audit_fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_error(self) -> bool:
         return self.error is not None
 
 
-compact = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+compact_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
-def shaped(value: Any) -> Answer:
+def to_answer(value: Any) -> Answer:
+    """Turn the result of a tool into an answer."""
     if isinstance(value, str):
         return Answer(value)
     if isinstance(value, Answer):
         return value
-    data = wire(value)
-    text = compact(data)
-    if text.isascii() or (clean := _decoded(text)) == text:
+    data = to_json(value)
+    text = compact_json(data)
+    if text.isascii() or (clean := _replace_undecodable(text)) == text:
         return Answer(text, data)
     return Answer(clean, json.loads(clean))
 
 
-def _decoded(text: str) -> str:
-    """A path or name may hold bytes that are no text; JSON has no room for them."""
+def _replace_undecodable(text: str) -> str:
+    """Replace bytes of paths and names that are not UTF-8: JSON cannot contain them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-_AS_IT_IS = frozenset({int, float, bool, types.NoneType, str})
+_PLAIN_TYPES = frozenset({int, float, bool, types.NoneType, str})
 
 
-def wire(value: Any) -> Any:
-    """As JSON has it: records by their camelCase names."""
-    kind = value.__class__
-    if kind in _AS_IT_IS or isinstance(value, str):
+def to_json(value: Any) -> Any:
+    """Return a value as JSON data, records with their camelCase names."""
+    cls = value.__class__
+    if cls in _PLAIN_TYPES or isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
-        return [wire(item) for item in value]
+        return [to_json(item) for item in value]
     if isinstance(value, dict):
-        return {key: wire(item) for key, item in value.items()}
-    plan = _plan(kind)
+        return {key: to_json(item) for key, item in value.items()}
+    plan = _plan(cls)
     if plan.values_of is not None:
         return dict(zip(plan.names, plan.values_of(value), strict=True))
     return {
-        name: item if item.__class__ in _AS_IT_IS else wire(item)
+        name: item if item.__class__ in _PLAIN_TYPES else to_json(item)
         for attribute, name, default in plan.rows
         if (item := getattr(value, attribute)) is not default and (default is MISSING or item != default)
     }
 
 
-class _Plan(NamedTuple):
-    """How a record is written; one that is always whole and holds plain values only has a short way."""
+class _WritePlan(NamedTuple):
+    """How a record becomes JSON. `values_of` is the fast way for records of plain values without defaults."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, str, Any], ...]
@@ -88,25 +89,25 @@ class _Plan(NamedTuple):
 
 
 @cache
-def _plan(answer: type) -> _Plan:
+def _plan(answer: type) -> _WritePlan:
     rows = tuple((row.name, camel(row.name), row.default) for row in fields(answer))
     attributes, names, defaults = zip(*rows, strict=True) if rows else ((), (), ())
-    is_short = len(rows) > 1 and set(defaults) == {MISSING} and all(map(_is_plain, _hints(answer)))
-    return _Plan(names, rows, attrgetter(*attributes) if is_short else None)
+    is_short = len(rows) > 1 and set(defaults) == {MISSING} and all(map(_is_plain, _field_types(answer)))
+    return _WritePlan(names, rows, attrgetter(*attributes) if is_short else None)
 
 
-def _hints(answer: type) -> Iterable[Any]:
+def _field_types(answer: type) -> Iterable[Any]:
     hints = get_type_hints(answer)
     return (hints[row.name] for row in fields(answer))
 
 
 def _is_plain(annotation: Any) -> bool:
-    kinds = _schema(annotation).get("type", "object")
-    return not {"object", "array"} & set([kinds] if isinstance(kinds, str) else kinds)
+    names = _schema(annotation).get("type", "object")
+    return not {"object", "array"} & set([names] if isinstance(names, str) else names)
 
 
 def output_schema(answer: Any) -> Schema | None:
-    """The schema of a tool's return type; a body of text has none, nor what differs from call to call."""
+    """Return the schema of a tool's return type. Text has none, nor has an answer that varies."""
     return None if answer in (str, Answer) else _schema(answer)
 
 
@@ -116,7 +117,7 @@ _SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null",
 def _schema(annotation: Any) -> Schema:
     origin, args = get_origin(annotation), get_args(annotation)
     if is_dataclass(annotation):
-        return _object(annotation)
+        return _object_schema(annotation)
     if origin in (list, tuple):
         return {"type": "array", "items": _schema(args[0])}
     if origin is dict:
@@ -133,7 +134,7 @@ def _schema(annotation: Any) -> Schema:
     return {"type": _SIMPLE[annotation]}
 
 
-def _object(annotation: Any) -> Schema:
+def _object_schema(annotation: Any) -> Schema:
     hints = get_type_hints(annotation)
     schema: Schema = {"type": "object", "properties": {}}
     for row in fields(annotation):

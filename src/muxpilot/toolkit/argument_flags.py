@@ -1,17 +1,20 @@
-"""What a tool declares of an argument beyond its type: `Annotated[str, "Command", Mark.SHELL]`."""
+"""What a tool declares of an argument beyond its type: `Annotated[str, "Command", ArgumentFlag.SHELL]`."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class Mark(Enum):
+class ArgumentFlag(Enum):
+    """How policy and audit treat the value of an argument."""
+
     SHELL = "a shell runs it: the command filter judges it"
-    LINES = "a program reads it as lines, which may be a shell: judged as far as it is shell"
-    SECRET = "never in a log"
+    LINES = "a program reads it as lines, and may be a shell: the command filter judges what is shell"
+    TYPED = "it is typed into a pane: it may be the answer to a request for a password"
+    SECRET = "it is never logged"
 
 
-class Key(str):
-    """A key that a tool presses, by tmux's name; other strings that it types are text."""
+class PressedKey(str):
+    """A key that a tool presses, by tmux's name for it. Other strings that a tool types are text."""
 
     __slots__ = ()

@@ -1,4 +1,8 @@
-"""A tool is declared in one place: its function. Everything else follows from that."""
+"""The declaration of a tool: the decorator `tool` and the record `Tool`.
+
+Everything that is true of a tool stands in its declaration. Policy, audit, the servers, the command line and
+the documentation read it there; no other module lists tools by name.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +17,25 @@ from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import output_schema
-from muxpilot.toolkit.argument_types import Schema, kind_of
-from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, listed
-from muxpilot.toolkit.casing import kebab
+from muxpilot.toolkit.argument_types import Schema, argument_type
+from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
+from muxpilot.toolkit.name_styles import kebab
 
 DEADLINE_S = 30.0
 
-# What a call types, from its checked arguments: text, and keys as `Key`.
-Types = Callable[[Mapping[str, Any]], Sequence[str]]
+# Returns the input that a call types, from its parsed arguments: text, and keys as `PressedKey`.
+TypedInput = Callable[[Mapping[str, Any]], Sequence[str]]
 
-# What would refuse a call that the rules of tools and targets let through; asked with a call's context and
-# arguments, like the tool itself, by who wants to know beforehand. It does nothing.
-Foresees = Callable[..., Awaitable[Sequence[MuxpilotError]]]
+# Dry-run hook for `muxpilot policy explain`. It gets a call's context and arguments, as the tool does, and
+# returns the errors that the tool would raise. It must have no side effects.
+DryRun = Callable[..., Awaitable[Sequence[MuxpilotError]]]
 
-# Seconds; or, for a call that says itself how long it wants to wait, a function of its checked arguments.
+# Seconds, or a function of the parsed arguments for a call that chooses itself how long it waits.
 Deadline = float | Callable[[Mapping[str, Any]], float]
 
 
 class Effect(Enum):
-    """What a call does to the world, as far as a client should ask before it."""
+    """What a call does to tmux and its programs. Clients ask a person before some of these."""
 
     READ = "read"
     CREATE = "create"
@@ -49,22 +53,50 @@ class Effect(Enum):
 PRIMITIVE = frozenset({Scope.PRIMITIVES, Scope.ALL})
 STARRED = PRIMITIVE | {Scope.AGENTIC}
 WORKFLOW = frozenset({Scope.AGENTIC, Scope.ALL})
+ONLY_ALL = frozenset({Scope.ALL})
 INTERNAL: frozenset[Scope] = frozenset()
 
-SOCKET = Argument(
-    "socket",
-    "socket",
-    kind_of(str),
-    "Another tmux socket",
-    None,
-)
+# Groups whose answers contain text that panes printed, or that programs chose as their names and folders.
+_PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list"})
+
+SOCKET = Argument("socket", "socket", argument_type(str), "tmux socket", None)
 
 
-@dataclass(frozen=True)
-class Tool:
-    """One tool; `group` is where policy finds it, `description` is its function's docstring."""
+@dataclass(frozen=True, kw_only=True)
+class ToolFacts:
+    """What policy, audit and dispatch must know of a tool. A dialect's tool has those of its native tool."""
 
-    # Whether its calls, and those of others like it, are served one after the other as they came.
+    # Policy groups besides `group`, which `[security.tools]` can name.
+    more_groups: tuple[str, ...] = ()
+    # The groups whose allow_… keys must all be true; None: all groups of the tool.
+    allowed_by: tuple[str, ...] | None = None
+    # For a reader of a resource that is not offered as a tool: it is closed if one of these tools is.
+    stands_for: tuple[str, ...] | None = None
+    # False for a tool that does not reach the server that its call names: rules for sockets do not apply.
+    reaches_server: bool = True
+    # True if the answer shows everything inside the target, so that rules for panes apply to each part.
+    shows_contents: bool = False
+
+    creates_session: bool = False
+    creates_pane: bool = False
+    # Arguments that become the name of a session, which rules for sessions judge.
+    session_names: tuple[str, ...] = ()
+    # The argument that makes the call end a running program.
+    kills_if: str | None = None
+    # The argument with the terminal of a person who is detached.
+    detaches: str | None = None
+
+    # True if names in the answer must not be sanitized: they are the only way to address what they name.
+    is_byte_exact: bool = False
+    # True if the tool is offered in every scope while events are pushed to the client by `--channel`.
+    with_channel: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(ToolFacts):
+    """One tool. `group` is its main policy group; `description` is its function's docstring."""
+
+    # True if calls of this tool, and of others like it, run one after the other, in the order they arrive.
     in_order: ClassVar[bool] = False
 
     name: str
@@ -73,47 +105,62 @@ class Tool:
     scopes: frozenset[Scope]
     group: str
     run: Callable[..., Awaitable[Any]]
-    deadline_s: Deadline
-    tells_progress: bool = False  # by itself, so that nobody else does
-    types: Types | None = None
-    foresees: Foresees | None = None
+    deadline_s: Deadline = DEADLINE_S
+    # True if the tool reports progress itself, so that dispatch does not.
+    reports_progress: bool = False
+    typed_input: TypedInput | None = None
+    dry_run: DryRun | None = None
 
     @property
-    def exposed(self) -> str:
-        """Its name on the wire; `name` is the one that policy knows, here and in every dialect."""
+    def exposed_name(self) -> str:
+        """Return the name in the protocol. `name` is the one that policy knows, in every dialect."""
         return self.name
 
     @property
-    def logged(self) -> str:
+    def logged_name(self) -> str:
         return self.name
 
-    def chosen(self, raw: Mapping[str, Any]) -> Tool:
-        """The tool that a call with these arguments is about."""
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return (self.group, *self.more_groups)
+
+    @property
+    def shows_pane_text(self) -> bool:
+        """Return whether the answer must be sanitized."""
+        return self.group in _PANE_TEXT_GROUPS and not self.is_byte_exact
+
+    def select_variant(self, raw: Mapping[str, Any]) -> Tool:
+        """Return the tool that a call with these arguments is about."""
         return self
 
-    def is_open(self, closes: Callable[[str], bool]) -> bool:
-        return not closes(self.name)
+    def is_open(self, is_closed: Callable[[str], bool]) -> bool:
+        return not is_closed(self.name)
 
     async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Targets as ids, so that what is judged is what is acted on."""
-        resolve = {SessionId: tmux.targets.session, WindowId: tmux.targets.window, PaneId: tmux.targets.pane}
+        """Replace targets by ids, so that policy judges exactly what the tool acts on."""
+        targets = tmux.targets
+        resolve = {
+            SessionId: targets.resolve_session,
+            WindowId: targets.resolve_window,
+            PaneId: targets.resolve_pane,
+        }
         for argument in self.arguments:
             value = arguments.get(argument.name)
-            if argument.kind.target is None or value is None:
+            if argument.type.target is None or value is None:
                 continue
-            find = resolve[argument.kind.target]
+            find = resolve[argument.type.target]
             if isinstance(value, list):
                 arguments[argument.name] = [await find(item) for item in value]
             else:
                 arguments[argument.name] = await find(value)
         return arguments
 
-    def told(self, error: MuxpilotError) -> str:
-        """What a caller is told of a failure."""
+    def error_text(self, error: MuxpilotError) -> str:
+        """Return the answer's text for a failed call."""
         return str(error)
 
     def deadline(self, arguments: Mapping[str, Any]) -> float:
-        """How long a call with these arguments may take."""
+        """Return how many seconds a call with these arguments may take."""
         return self.deadline_s(arguments) if callable(self.deadline_s) else self.deadline_s
 
     @cached_property
@@ -130,11 +177,11 @@ class Tool:
 
     @property
     def listing(self) -> dict[str, Any]:
-        """The tool as tools/list shows it."""
+        """Return the tool as tools/list shows it."""
         row: dict[str, Any] = {
-            "name": self.exposed,
+            "name": self.exposed_name,
             "description": self.description,
-            "inputSchema": listed(self.input_schema),
+            "inputSchema": schema_for_listing(self.input_schema),
             "annotations": self.effect.hints,
         }
         return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
@@ -147,13 +194,15 @@ def tool(
     *,
     name: str | None = None,
     deadline_s: Deadline = DEADLINE_S,
-    tells_progress: bool = False,
-    types: Types | None = None,
-    foresees: Foresees | None = None,
+    **facts: Any,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
-    """Declare a tool: `create_session` is `create-session` on the wire, its docstring is the prompt."""
+    """Declare a tool: `create_session` is `create-session` in the protocol, its docstring is the prompt.
+
+    `facts` are the other fields of `Tool` and `ToolFacts`.
+    """
 
     def declare(function: Callable[..., Awaitable[Any]]) -> Tool:
+        """Make the tool from its function."""
         words = inspect.cleandoc(function.__doc__ or "")
         return Tool(
             name=name or kebab(function.__name__),
@@ -163,9 +212,7 @@ def tool(
             group=group,
             run=function,
             deadline_s=deadline_s,
-            tells_progress=tells_progress,
-            types=types,
-            foresees=foresees,
+            **facts,
         )
 
     return declare

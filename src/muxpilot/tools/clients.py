@@ -1,4 +1,4 @@
-"""People who look on, and the servers that there are."""
+"""Tools for attached clients, and the list of servers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.records import record
 from muxpilot.tmux import Client, PaneId
-from muxpilot.tmux.servers import Named
+from muxpilot.tmux.servers import ServerAddress
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.context import Context
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.context import Context
 
-# They are asked side by side; one that hangs must not hold back what the others say.
-_PATIENCE_S = 12.0
+# All servers are asked at the same time. One that does not answer must not delay the others.
+_SERVER_TIMEOUT_S = 12.0
 
 
 @record
@@ -28,7 +28,7 @@ class ClientRow:
     readonly: bool
 
     @classmethod
-    def of(cls, row: Client) -> ClientRow:
+    def from_tmux(cls, row: Client) -> ClientRow:
         return cls(row.tty, row.name, row.session_name, row.pid, row.width, row.height, row.is_readonly)
 
 
@@ -43,7 +43,7 @@ class DetachedClient:
 
 
 @record
-class Shown:
+class ShownMessage:
     shown: int
 
 
@@ -65,31 +65,31 @@ class ServerList:
 
 @tool(Effect.READ, PRIMITIVE, "list")
 async def list_clients(ctx: Context) -> ClientList:
-    """List the terminals through which people look at tmux."""
-    return ClientList([ClientRow.of(row) for row in await ctx.tmux.clients.list()])
+    """List the terminals that are attached to tmux."""
+    return ClientList([ClientRow.from_tmux(row) for row in await ctx.tmux.clients.list()])
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "kill")
-async def detach_client(
-    ctx: Context, client_tty: Annotated[str, "A tty from list-clients"]
-) -> DetachedClient:
-    """Detach a person's terminal; their sessions live on."""
+@tool(Effect.DESTROY, PRIMITIVE, "kill", detaches="client_tty")
+async def detach_client(ctx: Context, client_tty: Annotated[str, "tty from list-clients"]) -> DetachedClient:
+    """Detach a person's terminal; the session continues."""
     await ctx.tmux.clients.detach(client_tty)
     return DetachedClient(client_tty)
 
 
-@tool(Effect.READ, PRIMITIVE, "list")
+@tool(Effect.READ, PRIMITIVE, "list", reaches_server=False)
 async def list_servers(ctx: Context) -> ServerList:
-    """List the tmux servers that can be named, and how they are."""
+    """List the tmux servers that `socket` can name, and their state."""
     return ServerList(
-        await asyncio.gather(*(_server(ctx, name, entry) for name, entry in ctx.servers.known()))
+        await asyncio.gather(
+            *(_describe_server(ctx, name, entry) for name, entry in ctx.services.servers.visible_addresses())
+        )
     )
 
 
-async def _server(ctx: Context, name: str, entry: Named) -> ServerRow:
-    tmux = ctx.servers.get(None if name == "default" else name)
+async def _describe_server(ctx: Context, name: str, entry: ServerAddress) -> ServerRow:
+    tmux = ctx.services.servers.get(None if name == "default" else name)
     try:
-        async with tmux.connection.deadline(_PATIENCE_S):
+        async with tmux.connection.deadline(_SERVER_TIMEOUT_S):
             sessions = len(await tmux.sessions.list())
             version = await tmux.version_text()
     except NoServer:
@@ -102,18 +102,20 @@ async def _server(ctx: Context, name: str, entry: Named) -> ServerRow:
 @tool(Effect.CHANGE, STARRED, "display")
 async def display_message(
     ctx: Context,
-    message: Annotated[str, "One line, shown as it is"],
+    message: Annotated[str, "One line of plain text"],
     duration: Annotated[float, "Seconds", Between(0.1, 3600)] = 3,
-    pane_id: Annotated[PaneId | None, "Only to those who look at this pane's session"] = None,
-) -> Shown:
-    """Show a line in the status bar of people who look on; `shown` says to how many.
+    pane_id: Annotated[PaneId | None, "Only for clients of this pane's session"] = None,
+) -> ShownMessage:
+    """Show a line in the status bar of attached clients; `shown` counts them.
 
-    One-way: to ask tmux something, use the list tools."""
+    To ask tmux for something, use the list tools."""
     session = (await ctx.tmux.panes.get(pane_id)).session_id if pane_id is not None else None
     try:
-        return Shown(await ctx.tmux.clients.show(message, duration_s=duration, session=session))
+        return ShownMessage(
+            await ctx.tmux.clients.show_message(message, duration_s=duration, session=session)
+        )
     except NoServer:
-        return Shown(0)  # nobody looks at a server that is not running
+        return ShownMessage(0)  # a server that is not running has no clients
 
 
 TOOLS = (list_clients, detach_client, list_servers, display_message)

@@ -1,4 +1,4 @@
-"""Running commands in a pane's own shell."""
+"""Tools that run commands in the shells of panes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_result import CommandResult
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.toolkit.argument_flags import Key, Mark
+from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.resource_uris import command_result_uri
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.context import Context
 
 CommandId = Annotated[str, "From execute-command"]
 
@@ -47,27 +48,31 @@ def _execute_deadline(arguments: Mapping[str, Any]) -> float:
 async def execute_command(
     ctx: Context,
     pane_id: PaneId,
-    command: Annotated[str, "One line or many, as you would type it", Mark.SHELL],
-    timeout_seconds: Annotated[float, "Then it goes on without you", Between(0, _LONGEST_S)] = 30,
-    wait_ms: Annotated[int | None, "Wait only so long", Between(0, _LONGEST_S * 1000)] = None,
-    raw_mode: Annotated[bool, "Only type it; track nothing"] = False,  # noqa: FBT002
-    no_enter: Annotated[bool, "As rawMode, without Enter"] = False,  # noqa: FBT002
+    command: Annotated[str, "One line or many, as typed", ArgumentFlag.SHELL],
+    timeout_seconds: Annotated[
+        float, "Stop waiting after this; the command keeps running", Between(0, _LONGEST_S)
+    ] = 30,
+    wait_ms: Annotated[int | None, "Wait at most this long", Between(0, _LONGEST_S * 1000)] = None,
+    raw_mode: Annotated[bool, "Only type it, without tracking"] = False,  # noqa: FBT002
+    no_enter: Annotated[bool, "Like rawMode, without Enter"] = False,  # noqa: FBT002
     delay_ms: Annotated[int | None, "Pause between characters", Between(0, 1000)] = None,
-    max_output_bytes: Annotated[int, "Head and tail of more", Between(0, _MOST_OUTPUT)] = _MAX_OUTPUT,
+    max_output_bytes: Annotated[
+        int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
+    ] = _MAX_OUTPUT,
 ) -> CommandResult:
-    """Run a command in a pane's shell, also inside ssh or su there: its whole output and exit code.
+    """Run a command in a pane's shell, also inside ssh or su. Returns its whole output and exit code.
 
-    If it waits for input, answer it with send-keys, then call get-command-result."""
+    If it waits for input, answer with send-keys, then call get-command-result."""
     if raw_mode or no_enter:
-        return await _typed_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
-    running = await ctx.shells.submit(ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000)
+        return await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
+    running = await ctx.services.shells.submit(ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000)
     timeout_s = timeout_seconds if wait_ms is None else min(timeout_seconds, wait_ms / 1000)
-    is_told = await ctx.shells.wait(running, timeout_s)
-    return CommandResult.of(running, max_output_bytes, timed_out=not is_told)
+    is_done = await ctx.services.shells.wait_until_done_or_waiting(running, timeout_s)
+    return _result(running, max_output_bytes, timed_out=not is_done)
 
 
-async def _typed_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:
-    async with ctx.exclusive(ctx.tmux, pane):
+async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:
+    async with ctx.lock_pane(ctx.tmux, pane):
         if delay_s:
             for char in text:
                 await ctx.tmux.input.type(pane, char)
@@ -76,15 +81,21 @@ async def _typed_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, del
                 await ctx.tmux.input.press(pane, "Enter")
         else:
             await ctx.tmux.input.type(pane, text, enter=enter)
-    return CommandResult.of(ctx.shells.untracked(ctx.tmux, pane, text), 0)
+    return _result(ctx.services.shells.add_untracked(ctx.tmux, pane, text), 0)
 
 
-def _command(ctx: Context, command_id: str) -> Command:
-    """A command belongs to the server that it was given to; a call that names another is refused."""
-    command = ctx.shells.command(command_id)
+def _result(command: Command, limit: int | None, *, timed_out: bool = False) -> CommandResult:
+    uri = command_result_uri(command.id)
+    return CommandResult.from_command(command, limit, resource_uri=uri, timed_out=timed_out)
+
+
+def _find_command(ctx: Context, command_id: str) -> Command:
+    """Return a command. Refuse a call that names another server than the one where the command runs."""
+    command = ctx.services.shells.get_command(command_id)
     if ctx.names_server and command.socket != ctx.tmux.socket:
         raise Refused(
-            f"Command {command_id!r} runs on another tmux server.", "Leave out socket, or give that server's."
+            f"Command {command_id!r} runs on another tmux server.",
+            "Leave out socket, or give the socket of that server.",
         )
     return command
 
@@ -97,28 +108,30 @@ def _result_deadline(arguments: Mapping[str, Any]) -> float:
 async def get_command_result(
     ctx: Context,
     command_id: CommandId,
-    wait_ms: Annotated[int, "Wait so long for its end", Between(0, _LONGEST_S * 1000)] = 0,
-    max_output_bytes: Annotated[int, "Head and tail of more", Between(0, _MOST_OUTPUT)] = _MAX_OUTPUT,
+    wait_ms: Annotated[int, "Wait this long for its end", Between(0, _LONGEST_S * 1000)] = 0,
+    max_output_bytes: Annotated[
+        int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
+    ] = _MAX_OUTPUT,
 ) -> CommandResult:
-    """Tell how a command is, or wait for it."""
-    command = _command(ctx, command_id)
-    is_told = await ctx.shells.look_again(command, wait_ms / 1000)
-    return CommandResult.of(command, max_output_bytes, timed_out=wait_ms > 0 and not is_told)
+    """Get the status and output of a command, or wait for its end."""
+    command = _find_command(ctx, command_id)
+    is_done = await ctx.services.shells.recheck_and_wait(command, wait_ms / 1000)
+    return _result(command, max_output_bytes, timed_out=wait_ms > 0 and not is_done)
 
 
 @tool(Effect.READ, PRIMITIVE, "track")
 async def list_commands(
     ctx: Context, pane_id: Annotated[PaneId | None, "Only of this pane"] = None
 ) -> CommandList:
-    """List the commands that were run, the oldest first."""
-    is_aimed = pane_id is not None or ctx.names_server
-    commands = ctx.shells.commands(ctx.tmux.socket if is_aimed else None, pane_id)
+    """List the commands that were run, oldest first."""
+    names_one_server = pane_id is not None or ctx.names_server
+    commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
     if pane_id is not None and not commands:
-        await ctx.tmux.panes.get(pane_id)  # no command, or no such pane
-    return CommandList([_row(command) for command in commands])
+        await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane
+    return CommandList([_command_row(command) for command in commands])
 
 
-def _row(command: Command) -> CommandRow:
+def _command_row(command: Command) -> CommandRow:
     return CommandRow(
         command_id=command.id,
         pane_id=command.pane,
@@ -129,23 +142,23 @@ def _row(command: Command) -> CommandRow:
     )
 
 
-@tool(Effect.TYPE, PRIMITIVE, "execute", types=lambda arguments: (Key("C-c"),))
+@tool(Effect.TYPE, PRIMITIVE, "execute", typed_input=lambda arguments: (PressedKey("C-c"),))
 async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
-    """Interrupt a command with Ctrl-C, or take it out of the queue, and tell how it is then."""
+    """Interrupt a command with Ctrl-C, or remove it from the queue. Returns its result."""
 
-    async def permit(tmux: Tmux, pane: PaneId) -> None:
-        """Where the pane is now: it may have been moved since the command was allowed there."""
-        await ctx.permit(tmux, {"pane_id": pane})
+    async def check_pane(tmux: Tmux, pane: PaneId) -> None:
+        """Check the pane again: it may have been moved since the command was allowed."""
+        await ctx.check_part(tmux, {"pane_id": pane})
 
-    command = _command(ctx, command_id)
-    await ctx.shells.cancel(command, permit)
-    return CommandResult.of(command, _MAX_OUTPUT)
+    command = _find_command(ctx, command_id)
+    await ctx.services.shells.cancel(command, check_pane)
+    return _result(command, _MAX_OUTPUT)
 
 
-@tool(Effect.READ, INTERNAL, "track")
+@tool(Effect.READ, INTERNAL, "track", stands_for=("get-command-result",))
 async def command_result(ctx: Context, command_id: CommandId) -> CommandResult:
-    """The same as get-command-result, with the whole output."""
-    return CommandResult.of(_command(ctx, command_id), None)
+    """Get the status of a command with its whole output."""
+    return _result(_find_command(ctx, command_id), None)
 
 
 TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_result)

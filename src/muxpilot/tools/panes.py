@@ -1,4 +1,4 @@
-"""Panes."""
+"""Tools for panes."""
 
 from __future__ import annotations
 
@@ -6,43 +6,14 @@ from typing import Annotated, Literal
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.tmux import ListedPane, PaneId, Program, SessionId, WindowId
-from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.tmux import PaneId, PaneProgram, SessionId, WindowId
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.context import Context
-from muxpilot.toolkit.sanitize import visible
+from muxpilot.toolkit.rows import Killed, PaneDone, PaneRow
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-from muxpilot.tools.sessions import Killed
+from muxpilot.tools.context import Context
 
-_LONGEST_TITLE = 256  # any program in the pane may set it
 _DIRECTIONS = {"U": "up", "D": "down", "L": "left", "R": "right"}
-
-
-@record
-class PaneRow:
-    id: PaneId
-    index: int
-    title: str
-    active: bool
-    width: int
-    height: int
-    current_command: str
-    current_path: str
-    pid: int
-    dead: bool
-    exit_code: int | None
-    in_mode: bool
-    window_id: WindowId
-    session_id: SessionId
-
-    @classmethod
-    def of(cls, row: ListedPane) -> PaneRow:
-        title = visible(row.title)[:_LONGEST_TITLE]
-        return cls(
-            *(row.id, row.index, title, row.is_active, row.width, row.height, row.current_command),
-            *(row.current_path, row.pid, row.is_dead, row.exit_code if row.is_dead else None, row.in_mode),
-            *(row.window_id, row.session_id),
-        )
 
 
 @record
@@ -60,11 +31,6 @@ class PlacedPane:
 class TitledPane:
     pane_id: str
     title: str
-
-
-@record
-class PaneDone:
-    pane_id: str
 
 
 @record
@@ -97,50 +63,50 @@ class BrokenPane:
 async def list_panes(
     ctx: Context, window_id: WindowId | None = None, session_id: SessionId | None = None
 ) -> PaneList:
-    """List the panes of a window, of a session, or of all: what runs where, and what has ended how."""
+    """List the panes of a window, a session, or all, with their programs and exit codes."""
     if window_id is not None and session_id is not None:
         raise BadInput("Both windowId and sessionId are given.", "Give one of them, or none.")
-    return PaneList([PaneRow.of(row) for row in await ctx.tmux.panes.list(window_id or session_id)])
+    return PaneList([PaneRow.from_tmux(row) for row in await ctx.tmux.panes.list(window_id or session_id)])
 
 
-@tool(Effect.CREATE, STARRED, "split")
+@tool(Effect.CREATE, STARRED, "split", creates_pane=True)
 async def split_pane(
     ctx: Context,
     pane_id: PaneId,
     direction: Annotated[
         Literal["horizontal", "vertical"], "horizontal: side by side; vertical: one above the other"
     ] = "vertical",
-    size: Annotated[int | None, "Percent for the new pane", Between(1, 99)] = None,
+    size: Annotated[int | None, "Size of the new pane in percent", Between(1, 99)] = None,
     command: Annotated[
-        str | None, "Program to run instead of the shell; the pane ends with it", Mark.SHELL
+        str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
     ] = None,
-    cwd: Annotated[str | None, "Folder to start in"] = None,
-    env: Annotated[dict[str, str] | None, "Variables for it"] = None,
+    cwd: Annotated[str | None, "Working directory"] = None,
+    env: Annotated[dict[str, str] | None, "Environment variables"] = None,
 ) -> PlacedPane:
-    """Split a pane in two; nobody's focus moves."""
+    """Split a pane in two; focus does not change."""
     made = await ctx.tmux.windows.split(
-        pane_id, side_by_side=direction == "horizontal", percent=size, program=Program(command, cwd, env)
+        pane_id, side_by_side=direction == "horizontal", percent=size, program=PaneProgram(command, cwd, env)
     )
     return PlacedPane(made.pane_id, made.window_id)
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "rename")
-async def rename_pane(ctx: Context, pane_id: PaneId, title: Annotated[str, "The new title"]) -> TitledPane:
-    """Set a pane's title; answers the one that tmux keeps."""
+async def rename_pane(ctx: Context, pane_id: PaneId, title: Annotated[str, "New title"]) -> TitledPane:
+    """Set a pane's title; returns the title that tmux keeps."""
     return TitledPane(pane_id, await ctx.tmux.panes.rename(pane_id, title))
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")
 async def select_pane(ctx: Context, pane_id: PaneId) -> PaneDone:
-    """Make a pane the active one of its window: a person's keys go there."""
+    """Select a pane in its window: keys of attached people go there."""
     await ctx.tmux.panes.select(pane_id)
     return PaneDone(pane_id)
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")
 async def zoom_pane(ctx: Context, pane_id: PaneId) -> ZoomedPane:
-    """Let a pane fill its window, or undo that; `zoomed` says which it is now."""
-    return ZoomedPane(pane_id, await ctx.tmux.panes.zoom(pane_id))
+    """Let a pane fill its window, or undo that; `zoomed` is the new state."""
+    return ZoomedPane(pane_id, await ctx.tmux.panes.toggle_zoom(pane_id))
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")
@@ -152,9 +118,9 @@ async def resize_pane(
     direction: Annotated[
         Literal["up", "down", "left", "right", "U", "D", "L", "R"] | None, "Move a border this way instead"
     ] = None,
-    amount: Annotated[int, "By how many cells", Between(1, 10000)] = 5,
+    amount: Annotated[int, "Cells to move it", Between(1, 10000)] = 5,
 ) -> SizedPane:
-    """Resize a pane; answers the size that it really has now."""
+    """Resize a pane; returns its new size."""
     way = _DIRECTIONS.get(direction, direction) if direction is not None else None
     row = await ctx.tmux.panes.resize(pane_id, width=width, height=height, direction=way, amount=amount)
     return SizedPane(pane_id, row.width, row.height)
@@ -168,7 +134,7 @@ async def join_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")
 async def swap_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId) -> SwappedPanes:
-    """Let two panes change places."""
+    """Swap two panes."""
     await ctx.tmux.panes.swap(source_pane_id, target_pane_id)
     return SwappedPanes(source_pane_id, target_pane_id)
 
@@ -177,26 +143,26 @@ async def swap_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId
 async def break_pane(
     ctx: Context, pane_id: PaneId, name: Annotated[str | None, "Name of the new window"] = None
 ) -> BrokenPane:
-    """Give a pane a window of its own, in the background."""
+    """Move a pane to a new window, in the background."""
     window, window_name = await ctx.tmux.panes.break_out(pane_id, name=name)
     return BrokenPane(window, window_name, pane_id)
 
 
 @tool(Effect.DESTROY, STARRED, "kill")
 async def kill_pane(ctx: Context, pane_id: PaneId) -> Killed:
-    """Kill a pane and what runs in it."""
+    """Kill a pane and the programs in it."""
     await ctx.tmux.panes.kill(pane_id)
     return Killed(pane_id)
 
 
-@tool(Effect.DESTROY, PRIMITIVE, "create")
+@tool(Effect.DESTROY, PRIMITIVE, "create", kills_if="kill")
 async def respawn_pane(
     ctx: Context,
     pane_id: PaneId,
-    command: Annotated[str | None, "Program to run instead of the shell", Mark.SHELL] = None,
-    kill: Annotated[bool, "End what runs there first"] = False,  # noqa: FBT002 - an argument by name
+    command: Annotated[str | None, "Program to run instead of a shell", ArgumentFlag.SHELL] = None,
+    kill: Annotated[bool, "Kill the running program first"] = False,  # noqa: FBT002 - an argument by name
 ) -> PaneDone:
-    """Run a program in a pane whose own has ended."""
+    """Start a program in a pane whose program has ended."""
     await ctx.tmux.windows.respawn(pane_id, command=command, kill=kill)
     return PaneDone(pane_id)
 

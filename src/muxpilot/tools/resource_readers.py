@@ -1,15 +1,48 @@
-"""What resources tell that no tool does; run like tools, offered to nobody as one."""
+"""Resources: the table of addresses, tools that only resources use, and sources of commands and watches."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+
 from muxpilot.errors import NoServer
 from muxpilot.records import record
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tmux import PaneId, SessionId, WindowId
-from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.resource_rows import JSON, TEXT, ResourceRow
+from muxpilot.toolkit.resource_uris import COMMAND_RESULT
+from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
-from muxpilot.tools.panes import PaneRow
-from muxpilot.tools.sessions import SessionRow
-from muxpilot.tools.windows import WindowRow
+from muxpilot.tools.context import Context
+from muxpilot.watch.registry import BackgroundWatch, WatchRegistry
+
+_LONGEST_WAIT_S = 60.0
+
+RESOURCES = (
+    ResourceRow("tmux://server/info", "server-info", "The tmux server", JSON),
+    ResourceRow("tmux://sessions", "list-sessions", "Sessions", JSON),
+    ResourceRow("tmux://clients", "list-clients", "Attached clients", JSON),
+    ResourceRow("tmux://pane/{paneId}", "capture-pane", "Screen of a pane", TEXT, lister="list-panes"),
+    ResourceRow("tmux://pane/{paneId}/info", "pane-info", "A pane", JSON),
+    ResourceRow("tmux://pane/{paneId}/tail/{lines}", "capture-pane", "The last lines of a pane", TEXT),
+    ResourceRow(
+        "tmux://pane/{paneId}/tail/{lines}/ansi",
+        "capture-pane",
+        "The last lines of a pane, with colours",
+        TEXT,
+        (("colors", True),),
+    ),
+    ResourceRow("tmux://window/{windowId}/info", "window-info", "A window", JSON),
+    ResourceRow("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
+    ResourceRow(
+        COMMAND_RESULT,
+        "command-result",
+        "Result of a command",
+        JSON,
+        lister="list-commands",
+    ),
+    ResourceRow("tmux://watch/{watchId}", "get-watch", "State of a watch", JSON),
+)
 
 
 @record
@@ -32,10 +65,10 @@ class SessionTree:
     windows: list[WindowBranch]
 
 
-@tool(Effect.READ, INTERNAL, "list")
+@tool(Effect.READ, INTERNAL, "list", stands_for=())
 async def server_info(ctx: Context) -> ServerInfo:
-    """Which tmux server this is."""
-    entry = ctx.servers.entry(None)
+    """Describe the tmux server."""
+    entry = ctx.services.servers.resolve_address(None)
     try:
         version = await ctx.tmux.version_text()
     except NoServer:
@@ -43,26 +76,76 @@ async def server_info(ctx: Context) -> ServerInfo:
     return ServerInfo(entry.path, entry.ssh, version, running=True)
 
 
-@tool(Effect.READ, INTERNAL, "list")
+@tool(Effect.READ, INTERNAL, "list", stands_for=("capture-pane", "list-panes"))
 async def pane_info(ctx: Context, pane_id: PaneId) -> PaneRow:
-    """One pane."""
-    return PaneRow.of(await ctx.tmux.panes.get(pane_id))
+    """Describe one pane."""
+    return PaneRow.from_tmux(await ctx.tmux.panes.get(pane_id))
 
 
-@tool(Effect.READ, INTERNAL, "list")
+@tool(Effect.READ, INTERNAL, "list", stands_for=("list-windows",), shows_contents=True)
 async def window_info(ctx: Context, window_id: WindowId) -> WindowRow:
-    """One window."""
-    return WindowRow.of(await ctx.tmux.windows.get(window_id))
+    """Describe one window."""
+    return WindowRow.from_tmux(await ctx.tmux.windows.get(window_id))
 
 
-@tool(Effect.READ, INTERNAL, "list")
+@tool(
+    Effect.READ,
+    INTERNAL,
+    "list",
+    stands_for=("list-sessions", "list-windows", "list-panes"),
+    shows_contents=True,
+)
 async def session_tree(ctx: Context, session_id: SessionId) -> SessionTree:
-    """A session with its windows and panes."""
+    """Describe a session with its windows and panes."""
     session = await ctx.tmux.sessions.get(session_id)
-    panes = [PaneRow.of(row) for row in await ctx.tmux.panes.list(session_id)]
-    windows = [WindowRow.of(row) for row in await ctx.tmux.windows.list(session_id)]
+    panes = [PaneRow.from_tmux(row) for row in await ctx.tmux.panes.list(session_id)]
+    windows = [WindowRow.from_tmux(row) for row in await ctx.tmux.windows.list(session_id)]
     branches = [WindowBranch(row, [pane for pane in panes if pane.window_id == row.id]) for row in windows]
-    return SessionTree(SessionRow.of(session), branches)
+    return SessionTree(SessionRow.from_tmux(session), branches)
+
+
+@record
+class CommandSource:
+    """The commands of this muxpilot, as resources."""
+
+    shells: CommandRegistry
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        for command in self.shells.list_commands():
+            yield command.id, f"Command in pane {command.pane}: {command.text[:40]}"
+
+    def changes(self, item: str) -> AsyncIterator[None]:
+        return _command_changes(self.shells.get_command(item))
+
+
+async def _command_changes(command: Command) -> AsyncIterator[None]:
+    """Yield after each output and each change of status, and once at the end."""
+    while not command.status.is_final:
+        known = command.changes
+        await command.wait_for_change(_LONGEST_WAIT_S, since=known)
+        if command.changes != known:
+            yield
+    yield
+
+
+@record
+class WatchSource:
+    """The background watches of this muxpilot, as resources."""
+
+    watches: WatchRegistry
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        for watch in self.watches.background_watches:
+            yield watch.id, f"Watch of pane {watch.plan.pane}"
+
+    def changes(self, item: str) -> AsyncIterator[None]:
+        return _watch_end(self.watches.get(item))
+
+
+async def _watch_end(watch: BackgroundWatch) -> AsyncIterator[None]:
+    """Yield once: when the watch has ended, or at once if it has ended already."""
+    await watch.ended.wait()
+    yield
 
 
 TOOLS = (server_info, pane_info, window_info, session_tree)

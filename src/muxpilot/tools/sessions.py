@@ -1,30 +1,17 @@
-"""Sessions."""
+"""Tools for sessions."""
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 from muxpilot.errors import BadInput, NoServer, NotFound, Refused
 from muxpilot.records import record
-from muxpilot.tmux import Program, Session, SessionId, socket_for_path
-from muxpilot.toolkit.argument_flags import Mark
+from muxpilot.tmux import PaneProgram, Session, SessionId, socket_for_path
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.context import Context
+from muxpilot.toolkit.rows import Killed, SessionRow
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-
-
-@record
-class SessionRow:
-    id: SessionId
-    name: str
-    windows: int
-    attached: int
-    created: int
-
-    @classmethod
-    def of(cls, row: Session) -> SessionRow:
-        return cls(row.id, row.name, row.windows, row.attached, row.created)
+from muxpilot.tools.context import Context
 
 
 @record
@@ -48,21 +35,14 @@ class RenamedSession:
 
 
 @record
-class Killed:
-    killed: str
-
-
-@record
 class SocketOfPath:
     path: str
     socket: str
 
 
-@tool(Effect.READ, PRIMITIVE, "socket", name="socket-for-path")
-async def socket_of_path(
-    ctx: Context, path: Annotated[str, "Folder or file that the work is about"]
-) -> SocketOfPath:
-    """The private tmux socket for a path: the same for every agent of this user.
+@tool(Effect.READ, PRIMITIVE, "socket", name="socket-for-path", reaches_server=False)
+async def socket_of_path(ctx: Context, path: Annotated[str, "Folder or file of the project"]) -> SocketOfPath:
+    """Return the private tmux socket for a path: the same for every agent of this user.
 
     Pass it as `socket` to keep work on one project apart from the user's own tmux."""
     return SocketOfPath(path, socket_for_path(path))
@@ -70,85 +50,86 @@ async def socket_of_path(
 
 @tool(Effect.READ, STARRED, "list")
 async def list_sessions(ctx: Context) -> SessionList:
-    """List tmux sessions; `attached` counts people looking on."""
+    """List tmux sessions; `attached` counts attached clients."""
     try:
         rows = await ctx.tmux.sessions.list()
     except NoServer:
         rows = []  # a server that is not running has no sessions
-    return SessionList([SessionRow.of(row) for row in rows])
+    return SessionList([SessionRow.from_tmux(row) for row in rows])
 
 
 @tool(Effect.READ, PRIMITIVE, "list")
 async def find_session(
-    ctx: Context, name: Annotated[str, "Exact name, part of one, or a glob"]
+    ctx: Context, name: Annotated[str, "Exact name, part of a name, or glob"]
 ) -> SessionRow:
-    """Find a session by name. An exact name wins; else the most recently used one that fits."""
-    return SessionRow.of(await ctx.tmux.sessions.find(name))
+    """Find a session by name: the exact one, else the most recently used one that matches."""
+    return SessionRow.from_tmux(await ctx.tmux.sessions.find(name))
 
 
 @tool(Effect.READ, PRIMITIVE, "list")
 async def get_current_session(ctx: Context) -> SessionRow:
-    """The session this server runs in, else the one that people used last."""
+    """Return the session that this server runs in, else the attached one that was used last."""
     own = await _own_session(ctx)
     if own is not None:
-        return SessionRow.of(own)
+        return SessionRow.from_tmux(own)
     attached = [row for row in await ctx.tmux.sessions.list() if row.attached]
     if not attached:
-        raise Refused("Nobody is attached to a session.", "Use list-sessions to see the sessions there are.")
-    return SessionRow.of(max(attached, key=lambda row: row.activity))
+        raise Refused("No client is attached to a session.", "Use list-sessions to see all sessions.")
+    return SessionRow.from_tmux(max(attached, key=lambda row: row.activity))
 
 
 async def _own_session(ctx: Context) -> Session | None:
-    pane, socket = os.environ.get("TMUX_PANE"), os.environ.get("TMUX", "").partition(",")[0]
+    environment = ctx.services.environment
+    pane, socket = environment.get("TMUX_PANE"), environment.get("TMUX", "").partition(",")[0]
     if not pane or socket != ctx.tmux.socket:
         return None
     try:
-        row = await ctx.tmux.panes.get(await ctx.tmux.targets.pane(pane))
+        row = await ctx.tmux.panes.get(await ctx.tmux.targets.resolve_pane(pane))
     except NotFound:
         return None
     return await ctx.tmux.sessions.get(row.session_id)
 
 
-@tool(Effect.CREATE, STARRED, "create")
+@tool(Effect.CREATE, STARRED, "create", creates_session=True, session_names=("name",))
 async def create_session(
     ctx: Context,
-    name: Annotated[str | None, "If taken, that session is returned unchanged"] = None,
+    name: Annotated[str | None, "If it exists, it is returned unchanged"] = None,
     command: Annotated[
-        str | None, "Program to run instead of the shell; the pane ends with it", Mark.SHELL
+        str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
     ] = None,
-    window_name: Annotated[str | None, "Name of its first window"] = None,
-    cwd: Annotated[str | None, "Folder to start in"] = None,
-    env: Annotated[dict[str, str] | None, "Variables for its panes"] = None,
+    window_name: Annotated[str | None, "Name of the first window"] = None,
+    cwd: Annotated[str | None, "Working directory"] = None,
+    env: Annotated[dict[str, str] | None, "Environment variables"] = None,
     width: Annotated[int, "Columns", Between(1, 10000)] = 200,
     height: Annotated[int, "Rows", Between(1, 10000)] = 50,
 ) -> CreatedSession:
-    """Create a detached session, or return the one that has this name (`created: false`).
+    """Create a detached session, or return the existing one (`created: false`).
 
-    For another window in a session you have, use create-window."""
-    program = Program(command, cwd, env)
+    For another window in a session, use create-window."""
+    program = PaneProgram(command, cwd, env)
     made = await ctx.tmux.sessions.create(
         name, window_name=window_name, width=width, height=height, program=program
     )
     return CreatedSession(made.session_id, made.session_name, made.window_id, made.pane_id, made.created)
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "rename")
+@tool(Effect.CHANGE, PRIMITIVE, "rename", session_names=("new_name", "name"))
 async def rename_session(
     ctx: Context,
     session_id: SessionId,
-    new_name: Annotated[str | None, "The new name"] = None,
-    name: Annotated[str | None, "The same as newName"] = None,
+    new_name: Annotated[str | None, "New name"] = None,
+    name: Annotated[str | None, "Same as newName"] = None,
 ) -> RenamedSession:
-    """Rename a session; answers the name that tmux keeps."""
+    """Rename a session; returns the name that tmux keeps."""
     wanted = new_name if new_name is not None else name
     if wanted is None or (name is not None and name != wanted):
-        raise BadInput("The argument 'newName' is missing.", "Give newName (or name), once.")
+        raise BadInput("The argument 'newName' is missing.", "Give newName or name, not both.")
     return RenamedSession(session_id, await ctx.tmux.sessions.rename(session_id, wanted))
 
 
 @tool(Effect.DESTROY, STARRED, "kill")
 async def kill_session(ctx: Context, session_id: SessionId) -> Killed:
-    """Kill a session and everything that runs in it."""
+    """Kill a session and all programs in it."""
     await ctx.tmux.sessions.kill(session_id)
     return Killed(session_id)
 

@@ -1,1 +1,1 @@
-"""`muxpilot view`: a page on this machine where a person watches what agents do. Nothing in it can type."""
+"""`muxpilot view`: a local web page where a person watches what agents do. It cannot type into panes."""

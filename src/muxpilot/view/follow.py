@@ -1,7 +1,7 @@
-"""One pane for one page: first its screen, then what it prints; its screen again wherever that is not enough.
+"""Follow one pane for one page: send its screen, then its output, and its screen again where output is lost.
 
-Whoever reads slowly loses nothing that matters and costs no memory: what is not taken stays in the pane's
-stream, which is bounded, and where it has gone the screen is told anew. The same is done with a flood.
+A slow reader costs no memory: what it has not taken stays in the stream of the pane, which is bounded. When
+the stream no longer has it, or when the pane prints more than can be drawn, the page gets the whole screen.
 """
 
 from __future__ import annotations
@@ -12,116 +12,125 @@ from contextlib import aclosing
 from typing import Any
 
 from muxpilot.errors import NoStream
-from muxpilot.terminal.safe_output import Harmless
+from muxpilot.terminal.safe_output import SafeOutputFilter
 from muxpilot.tmux import End, Gap, PaneId, PaneStream, Tmux
-from muxpilot.tmux.streams import Event
-from muxpilot.view.screen import look, look_at
+from muxpilot.tmux.streams import StreamEvent
+from muxpilot.trace import area
+from muxpilot.view.screen import take_snapshot, take_snapshot_of_stream
 
-Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
+SendEvent = Callable[[str, dict[str, Any]], Awaitable[None]]
 
-# A pane tells at most so often, and no more than this at a time: beyond it the screen is the shorter story.
+# Output is sent at most this often. If more than this has come in between, the screen is shorter.
 _PACE_S = 0.05
 _MOST_BYTES = 1 << 15
-# After so long a silence the page compares what it shows with what tmux does.
+# After this long without output the page compares its screen with tmux's.
 _QUIET_S = 0.4
 _POLL_S = 1.0
 _TRIES = 3
 
+trace = area("view")
 
-class Follower:
-    """`run` goes on until the pane's program ends, or somebody cancels it."""
 
-    def __init__(self, tmux: Tmux, pane: PaneId, key: str, tell: Tell) -> None:
+class PaneFollower:
+    """Follows one pane until its program ends or the task is cancelled."""
+
+    def __init__(self, tmux: Tmux, pane: PaneId, key: str, send_event: SendEvent) -> None:
         self._tmux = tmux
-        self._pane = pane
+        self.pane = pane
         self._key = key
-        self._tell = tell
-        self._harmless = Harmless()
-        self._at = 0  # how much of the pane's stream the page knows
+        self._send_event = send_event
+        self._filter = SafeOutputFilter()
+        self._offset = 0  # how much of the pane's stream the page has
         self._gaps: list[Gap] = []
 
     async def run(self) -> None:
+        """Send the screen and all output of the pane; poll the screen if the pane has no stream."""
         try:
-            async with self._tmux.streams.open(self._pane) as stream:
+            async with self._tmux.streams.open(self.pane) as stream:
                 await self._follow(stream)
         except NoStream:
+            trace.debug("pane has no stream", pane=self.pane, poll_s=_POLL_S)
             await self._poll()
 
     async def _follow(self, stream: PaneStream) -> None:
-        await self._paint(stream, is_first=True)
-        while not await self._pass_on(stream):
-            await self._paint(stream)
+        await self._send_screen(stream, is_first=True)
+        while not await self._forward_output(stream):
+            await self._send_screen(stream)
             await asyncio.sleep(_PACE_S)
 
-    async def _pass_on(self, stream: PaneStream) -> bool:
-        """Until the pane ends, or until the screen has to be told anew; whether it has ended."""
-        async with aclosing(_with_silences(stream.follow(self._at))) as events:
+    async def _forward_output(self, stream: PaneStream) -> bool:
+        """Forward output. Return True when the pane ends, False when the screen must be sent again."""
+        async with aclosing(_with_pauses(stream.follow(self._offset))) as events:
             async for event in events:
                 if event is None:
-                    await self._compare(stream)
+                    await self._send_comparison(stream)
                 elif isinstance(event, End):
-                    await self._show_again()
+                    await self._send_screen_now()
                     return True
                 elif isinstance(event, Gap):
-                    if self._is_news(event):
+                    if self._is_new_gap(event):
                         return False
                 elif len(event.data) > _MOST_BYTES:
                     return False
                 else:
-                    self._at = event.offset + len(event.data)
-                    await self._say("data", text=self._harmless.pass_on(event.data))
+                    self._offset = event.offset + len(event.data)
+                    await self._send("data", text=self._filter.feed(event.data))
                     await asyncio.sleep(_PACE_S)
         return True
 
-    def _is_news(self, gap: Gap) -> bool:
-        """A gap at the place where we begin again is told again: it is the same one."""
+    def _is_new_gap(self, gap: Gap) -> bool:
+        """Return True for a new gap. A stream reports it again when it is followed from the same offset."""
         if any(gap is known for known in self._gaps):
             return False
         self._gaps = [*(known for known in self._gaps if known.offset == gap.offset), gap]
-        self._at = gap.offset - (gap.lost or 0)
+        self._offset = gap.offset - (gap.lost or 0)
         return True
 
-    async def _paint(self, stream: PaneStream, *, is_first: bool = False) -> None:
-        screen, at, _ = await look_at(
+    async def _send_screen(self, stream: PaneStream, *, is_first: bool = False) -> None:
+        screen, at, _ = await take_snapshot_of_stream(
             self._tmux, stream, with_history=is_first, tries=_TRIES if is_first else 1
         )
-        skipped, self._at = (0 if is_first else at - self._at), at
-        self._harmless = Harmless()
-        await self._say("screen", **screen.told(), is_first=is_first, skipped=skipped)
+        skipped, self._offset = (0 if is_first else at - self._offset), at
+        if trace.is_debug:
+            trace.debug("screen sent", pane=self.pane, is_first=is_first, skipped_bytes=skipped)
+        self._filter = SafeOutputFilter()
+        await self._send("screen", **screen.to_json(), is_first=is_first, skipped=skipped)
 
-    async def _compare(self, stream: PaneStream) -> None:
-        """The page keeps what it has if it is the same: it knows colours that tmux does not tell."""
-        screen, at, is_exact = await look_at(self._tmux, stream, tries=1)
-        if is_exact and at == self._at:
-            self._harmless = Harmless()
-            await self._say("screen", **screen.told(), is_comparison=True)
+    async def _send_comparison(self, stream: PaneStream) -> None:
+        """Send the screen for comparison. If the text is the same, the page keeps its own colours."""
+        screen, at, is_exact = await take_snapshot_of_stream(self._tmux, stream, tries=1)
+        if is_exact and at == self._offset:
+            self._filter = SafeOutputFilter()
+            await self._send("screen", **screen.to_json(), is_comparison=True)
 
-    async def _show_again(self) -> None:
-        await self._say("screen", **(await look(self._tmux, self._pane)).told(), is_comparison=True)
+    async def _send_screen_now(self) -> None:
+        await self._send(
+            "screen", **(await take_snapshot(self._tmux, self.pane)).to_json(), is_comparison=True
+        )
 
     async def _poll(self) -> None:
-        """For a pane whose output nobody can have."""
+        """Send the screen again and again, for a pane whose output cannot be streamed."""
         while True:
-            await self._show_again()
+            await self._send_screen_now()
             await asyncio.sleep(_POLL_S)
 
-    async def _say(self, what: str, **facts: Any) -> None:
-        await self._tell(what, {"key": self._key, **facts})
+    async def _send(self, name: str, **facts: Any) -> None:
+        await self._send_event(name, {"key": self._key, **facts})
 
 
-async def _with_silences(events: AsyncIterator[Event]) -> AsyncGenerator[Event | None]:
-    """The events, and None once after each that nothing followed for a while."""
+async def _with_pauses(events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent | None]:
+    """Yield the events, and None once after each pause."""
     coming = asyncio.ensure_future(anext(events))
-    patience_s = None
+    timeout_s = None
     try:
         while True:
-            done, _ = await asyncio.wait({coming}, timeout=patience_s)
+            done, _ = await asyncio.wait({coming}, timeout=timeout_s)
             if not done:
-                patience_s = None
+                timeout_s = None
                 yield None
                 continue
             yield coming.result()
             coming = asyncio.ensure_future(anext(events))
-            patience_s = _QUIET_S
+            timeout_s = _QUIET_S
     finally:
         coming.cancel()

@@ -1,7 +1,7 @@
-"""The page over HTTP: a few files and one stream of events. There is no route that takes anything in.
+"""Serve the page over HTTP: a few files and one stream of events. No route accepts data.
 
-The token is the first part of every path, so that the page's own relative addresses carry it; nothing is
-answered without it, no cookie is kept that other ports of this machine would get, and no log is written.
+The token is the first part of every path, so that the relative addresses in the page contain it. Requests
+without it get no data. A cookie would be sent to all ports of this machine, so none is used.
 """
 
 from __future__ import annotations
@@ -14,13 +14,24 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from muxpilot.dispatch import incident
+from muxpilot.dispatch import report_incident
+from muxpilot.trace import area
 from muxpilot.view import themes
-from muxpilot.view.model import Stage
+from muxpilot.view.model import ViewModel
 from muxpilot.view.viewer import Viewer
-from muxpilot.web.asgi import Receive, Refusal, Scope, Send, check_place, headers_of, refuse
+from muxpilot.web.asgi import (
+    AsgiScope,
+    HttpRefusal,
+    Receive,
+    Send,
+    check_host_and_origin,
+    collect_headers,
+    send_refusal,
+)
 
 MOST_VIEWERS = 8
+
+trace = area("view")
 
 _PAGE = Path(__file__).parent / "page"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -32,12 +43,12 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
     "pane.js": ("pane.js", _SCRIPT),
     "screen.js": ("screen.js", _SCRIPT),
     "themes.js": ("themes.js", _SCRIPT),
-    "trail.js": ("trail.js", _SCRIPT),
+    "audit.js": ("audit.js", _SCRIPT),
     "xterm/xterm.mjs": ("xterm/xterm.mjs", _SCRIPT),
     "xterm/xterm.css": ("xterm/xterm.css", _STYLE),
 }
 
-# xterm.js paints by styles that it writes itself; scripts are files of ours, and no text ever becomes HTML.
+# xterm.js writes its own inline styles. All scripts are our files, and no text is ever parsed as HTML.
 _POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -61,83 +72,85 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 
 
-class Page:
-    """An ASGI application; `stopped` ends the streams that are open."""
+class ViewApp:
+    """The ASGI application of the page; `stopped` ends the open streams."""
 
-    def __init__(self, stage: Stage, token: str, stopped: asyncio.Event) -> None:
-        self._stage = stage
+    def __init__(self, model: ViewModel, token: str, stopped: asyncio.Event) -> None:
+        self._model = model
         self._token = token.encode()
         self._stopped = stopped
         self._viewers = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         try:
-            await self._serve(self._checked(scope), scope, receive, send)
-        except Refusal as refusal:
+            await self._serve(self._check_request(scope), scope, receive, send)
+        except HttpRefusal as refusal:
             refusal.headers |= _HEADERS
-            await refuse(send, refusal)
-        except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
-            incident("The page")
+            await send_refusal(send, refusal)
+        except Exception:  # noqa: BLE001 - an internal error must not end the server
+            report_incident("The page")
 
-    def _checked(self, scope: Scope) -> str:
-        """The path behind the token."""
-        check_place(headers_of(scope), is_local=True)
+    def _check_request(self, scope: AsgiScope) -> str:
+        """Raise `HttpRefusal` unless the request may be served; return the path after the token."""
+        check_host_and_origin(collect_headers(scope), is_local=True)
         _, _, path = scope["path"].partition("/")
         given, _, rest = path.partition("/")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token):
-            raise Refusal(403, "Open the whole address that muxpilot view has printed.")
+            raise HttpRefusal(403, "Open the complete address that muxpilot view has printed.")
         if scope["method"] not in ("GET", "HEAD"):
-            raise Refusal(405, "There is nothing to send here: this page only shows.", allow="GET, HEAD")
+            raise HttpRefusal(405, "This page accepts no data.", allow="GET, HEAD")
         return str(rest)
 
-    async def _serve(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, path: str, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if path == "events" and scope["method"] == "GET":
-            await self._events(scope, receive, send)
+            await self._stream_events(scope, receive, send)
             return
         if path not in _FILES:
-            raise Refusal(404, "There is nothing here.")
+            raise HttpRefusal(404, "There is nothing here.")
         name, kind = _FILES[path]
-        body = themes.script() if name == "themes.js" else (_PAGE / name).read_bytes()
-        await _start(send, {"content-type": kind, "content-length": str(len(body))})
+        body = themes.themes_module() if name == "themes.js" else (_PAGE / name).read_bytes()
+        await _start_response(send, {"content-type": kind, "content-length": str(len(body))})
         is_wanted = scope["method"] == "GET"
         await send({"type": "http.response.body", "body": body if is_wanted else b""})
 
-    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stream_events(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if self._viewers >= MOST_VIEWERS:
-            raise Refusal(503, f"{MOST_VIEWERS} pages are open already. Close one.")
-        turn = asyncio.Lock()
+            raise HttpRefusal(503, f"{MOST_VIEWERS} pages are open already. Close one.")
+        lock = asyncio.Lock()
 
-        async def tell(what: str, facts: Mapping[str, Any]) -> None:
-            """Waits while the page does not read: whatever is told next is then newer."""
-            data = f"event: {what}\ndata: {json.dumps(facts, separators=(',', ':'))}\n\n".encode()
-            async with turn:
+        async def send_event(name: str, facts: Mapping[str, Any]) -> None:
+            """Send an event; wait while the page does not read, so that the next event is up to date."""
+            data = f"event: {name}\ndata: {json.dumps(facts, separators=(',', ':'))}\n\n".encode()
+            async with lock:
                 await send({"type": "http.response.body", "body": data, "more_body": True})
 
         self._viewers += 1
+        trace.info("page opened", pages=self._viewers)
         try:
-            await _start(send, {"content-type": "text/event-stream"})
+            await _start_response(send, {"content-type": "text/event-stream"})
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             [wanted, *_] = query.get("pane", [None])
-            viewer = Viewer(self._stage, tell, shows_all="all" in query, wanted=wanted)
-            await _first_of(viewer.run(), _gone(receive), self._stopped.wait())
+            viewer = Viewer(self._model, send_event, shows_all="all" in query, wanted=wanted)
+            await _run_until_first_ends(viewer.run(), _wait_for_disconnect(receive), self._stopped.wait())
         finally:
             self._viewers -= 1
+            trace.info("page closed", pages=self._viewers)
 
 
-async def _start(send: Send, headers: Mapping[str, str]) -> None:
+async def _start_response(send: Send, headers: Mapping[str, str]) -> None:
     pairs = [(name.encode(), value.encode()) for name, value in {**_HEADERS, **headers}.items()]
     await send({"type": "http.response.start", "status": 200, "headers": pairs})
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _first_of(*works: Any) -> None:
-    """Until one of them has ended; the others end with it."""
+async def _run_until_first_ends(*works: Any) -> None:
+    """Wait until one of them ends, then cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The lines of a log as they are written, also where it is put aside: as `PATH.1`, the older as `PATH.2` …"""
+"""Read the lines of a log while it is written, and while it is rotated to `PATH.1`, `PATH.2` and so on."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _MOST_FILES = 100
 _Identity = tuple[int, int]
 
 
-class Tail:
-    """The file and the place in it are kept while it cannot be read: no line comes twice."""
+class LogTail:
+    """Reads new lines of a log. File and offset are kept while it cannot be read: no line comes twice."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._file = -1  # open as long as it can be: nobody else gets its number then
+        self._file = -1  # kept open: then the kernel gives its inode number to no other file
         self._known: _Identity | None = None
         self._at = 0
         self._rest = b""
 
-    def new(self) -> Iterator[bytes | None]:
-        """The lines since the last time; None where some may be missing."""
+    def read_lines(self) -> Iterator[bytes | None]:
+        """Yield the lines since the last time; None where some may be missing."""
         if self._file >= 0:
-            yield from self._lines()
+            yield from self._read_to_end()
             if self._is_current():
                 return
-            yield from self._lines()  # what was written between the two looks
+            yield from self._read_to_end()  # what was written before it was rotated
         if self._known is None:
             self._begin()
-            yield from self._lines()
+            yield from self._read_to_end()
             return
-        yield from self._go_on()
+        yield from self._read_since_known()
 
     def close(self) -> None:
         if self._file >= 0:
@@ -43,40 +43,40 @@ class Tail:
         self._file = -1
 
     def _begin(self) -> None:
-        self._take_up(_opened(self._path))
+        self._switch_to(_open_regular_file(self._path))
         size = os.fstat(self._file).st_size
         if size > _FIRST_LOOK:
             self._at = os.lseek(self._file, size - _FIRST_LOOK, os.SEEK_SET)
-            self._rest = b"?"  # we are inside a line: what is left of it is none
+            self._rest = b"?"  # we are inside a line: the rest of it must not count as one
 
-    def _go_on(self) -> Iterator[bytes | None]:
-        """Through all that came after the file we know, the oldest first."""
-        files, is_found = self._since_known()
+    def _read_since_known(self) -> Iterator[bytes | None]:
+        """Yield the rest of the file that we know, then all newer files, the oldest first."""
+        files, is_found = self._open_since_known()
         try:
             if not is_found or not self._resume(files.pop()):
                 yield None
             if is_found:
-                yield from self._lines()
+                yield from self._read_to_end()
             while files:
-                self._take_up(files.pop())
-                yield from self._lines()
+                self._switch_to(files.pop())
+                yield from self._read_to_end()
         finally:
             for file in files:
                 os.close(file)
 
-    def _since_known(self) -> tuple[list[int], bool]:
-        """The newest file first, and back to the one we know; only the newest, if that is gone.
+    def _open_since_known(self) -> tuple[list[int], bool]:
+        """Open the newest file and the older ones back to the one we know; only the newest if that is gone.
 
-        They may be put aside once more meanwhile: one number is then missing for a moment, and a file may be
-        met twice, but none is passed by.
+        They may be rotated again meanwhile: then one number is missing for a moment, and a file may be found
+        twice, but none is skipped.
         """
-        found = {_identity(newest := _opened(self._path)): newest}
+        found = {_identity(newest := _open_regular_file(self._path)): newest}
         holes = 0
         for number in range(1, _MOST_FILES):
             if self._known in found or holes > 1:
                 break
             try:
-                file = _opened(f"{self._path}.{number}")
+                file = _open_regular_file(f"{self._path}.{number}")
             except OSError:
                 holes += 1
                 continue
@@ -90,27 +90,27 @@ class Tail:
         return files[:1], False
 
     def _resume(self, file: int) -> bool:
-        """The file we know; whether it is still as long as we know it."""
+        """Continue in the file that we know. Return False if it is shorter than before."""
         at, rest = self._at, self._rest
-        self._take_up(file)
+        self._switch_to(file)
         if os.fstat(file).st_size < at:
             return False
         self._at, self._rest = os.lseek(file, at, os.SEEK_SET), rest
         return True
 
-    def _take_up(self, file: int) -> None:
+    def _switch_to(self, file: int) -> None:
         self.close()
         self._file, self._known, self._at, self._rest = file, _identity(file), 0, b""
 
     def _is_current(self) -> bool:
-        """Whether the name still means this file, and nobody has cut it."""
+        """Return True if the path still names this file and the file was not truncated."""
         try:
             there = os.stat(self._path)
         except FileNotFoundError:
-            return True  # just being put aside: the next one is not there yet
+            return True  # it is just being rotated: the next one is not there yet
         return _identity(self._file) == (there.st_dev, there.st_ino) and there.st_size >= self._at
 
-    def _lines(self) -> Iterator[bytes]:
+    def _read_to_end(self) -> Iterator[bytes]:
         while data := self._read():
             self._at += len(data)
             *lines, self._rest = (self._rest + data).split(b"\n")
@@ -125,11 +125,11 @@ class Tail:
             raise
 
 
-def _opened(path: str) -> int:
+def _open_regular_file(path: str) -> int:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise OSError(0, "it is no file")
+        raise OSError(0, "it is not a regular file")
     return file
 
 

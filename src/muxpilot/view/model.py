@@ -1,4 +1,4 @@
-"""What there is to see: the tmux servers, which of their panes agents use, and the audit trail."""
+"""The data of the view page: the tmux servers, which panes agents use, and the audit log."""
 
 from __future__ import annotations
 
@@ -8,35 +8,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from muxpilot.app import App
-from muxpilot.dispatch import incident
+from muxpilot.dispatch import report_incident
 from muxpilot.errors import BadInput
-from muxpilot.view.audit_reader import Entry, Trail
-from muxpilot.view.panes import Server
+from muxpilot.trace import area
+from muxpilot.view.audit_reader import AuditEntry, AuditReader
+from muxpilot.view.panes import ViewServer
 
-_LOOK_AGAIN_S = 0.5
+_REFRESH_S = 0.5
 _MOST_SERVERS = 32
 
+trace = area("view")
 
-class Stage:
-    """Looked at only while somebody watches; what may not be seen by the policy is never looked at."""
 
-    def __init__(self, app: App, trail: Trail) -> None:
-        self.trail = trail
+class ViewModel:
+    """Servers, panes and audit entries.
+
+    They are read only while a page is open. Nothing is read that the policy does not allow.
+    """
+
+    def __init__(self, app: App, audit: AuditReader) -> None:
+        self.audit = audit
         self._app = app
         self._watchers = 0
         self._tasks: list[asyncio.Task[None]] = []
-        self.servers: dict[str, Server] = {}
-        self.closing_key = app.judge.policy.closing_key("list-panes")
-        self.text_closing_key = app.judge.policy.closing_key("capture-pane")
-        for name, _ in app.servers.known():
+        self.servers: dict[str, ViewServer] = {}
+        self.closing_key = app.listing_closed_by
+        self.text_closing_key = app.text_closed_by
+        for name, _ in app.servers.visible_addresses():
             self._add(name, None if name == "default" else name)
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
+        """Keep the data up to date inside this context, which several pages may enter."""
         if not self._watchers:
-            self._tasks = [asyncio.create_task(self._read_trail())]
+            self._tasks = [asyncio.create_task(self._keep_reading_audit())]
             self._tasks += [
-                asyncio.create_task(self._keep_looking(server)) for server in self.servers.values()
+                asyncio.create_task(self._keep_listing_panes(server)) for server in self.servers.values()
             ]
         self._watchers += 1
         try:
@@ -48,62 +55,67 @@ class Stage:
                     task.cancel()
 
     def agents_panes(self) -> dict[tuple[str, str], float]:
-        """By server and pane: those that muxpilot made, and those that calls named since that tmux started.
+        """Return the panes that muxpilot created and those that calls named since that tmux started.
 
-        With the time of the last call, 0 if there was none.
+        The keys are server and pane, the values the time of the last call, 0 if there was none.
         """
         rows = self.servers.values()
         found: dict[tuple[str, str], float] = {
-            (row.name, pane.id): 0.0 for row in rows for pane in row.panes if pane.is_made_by_us
+            (row.name, pane.id): 0.0 for row in rows for pane in row.panes if pane.is_created_by_muxpilot
         }
-        meant = {socket: self.named(socket) for socket, _ in self.trail.used}
-        for (socket, pane), at in self.trail.used.items():
-            server = self.servers.get(meant[socket] or "")
+        names = {socket: self.server_named(socket) for socket, _ in self.audit.last_calls}
+        for (socket, pane), at in self.audit.last_calls.items():
+            server = self.servers.get(names[socket] or "")
             if server is not None and at >= server.started:
                 place = (server.name, pane)
                 found[place] = max(at, found.get(place, 0.0))
         return found
 
-    def named(self, socket: str | None) -> str | None:
-        """The server that a call was for."""
-        return next((server.name for server in self.servers.values() if server.is_meant_by(socket)), None)
+    def server_named(self, socket: str | None) -> str | None:
+        """Return the name of the server that a call was for, None if it is not known."""
+        return next((server.name for server in self.servers.values() if server.is_named_by(socket)), None)
 
-    def meant(self, entry: Entry) -> list[dict[str, str | None]]:
-        """The panes of a call."""
-        return [{"server": self.named(socket), "id": pane} for socket, pane in entry.places]
+    def panes_of(self, entry: AuditEntry) -> list[dict[str, str | None]]:
+        """Return the panes of a call for the page."""
+        return [{"server": self.server_named(socket), "id": pane} for socket, pane in entry.places]
 
-    async def _keep_looking(self, server: Server) -> None:
-        """A mistake of ours is said on the page, and does not end this; one that lasts is logged once."""
+    async def _keep_listing_panes(self, server: ViewServer) -> None:
+        """List the panes again and again. An internal error is shown on the page and logged once."""
         fault: str | None = None
         while self.closing_key is None:
             try:
-                await server.look()
+                await server.list_panes()
                 fault = None
             except Exception:  # noqa: BLE001
-                server.problem = fault = fault or incident("Looking for its panes")
-            await asyncio.sleep(_LOOK_AGAIN_S)
+                server.problem = fault = fault or report_incident("Listing the panes")
+            await asyncio.sleep(_REFRESH_S)
 
-    async def _read_trail(self) -> None:
-        """As `_keep_looking`."""
+    async def _keep_reading_audit(self) -> None:
+        """Read the audit log again and again. An internal error is shown on the page and logged once."""
         fault: str | None = None
         while True:
             try:
-                self.trail.poll()
-                for socket in {socket for socket, _ in self.trail.used if socket}:
-                    self._meet(socket)
+                self.audit.read_new_lines()
+                for socket in {socket for socket, _ in self.audit.last_calls if socket}:
+                    self._add_server_of_socket(socket)
                 fault = None
             except Exception:  # noqa: BLE001
-                self.trail.problem = fault = fault or incident("Reading the audit log")
-            await asyncio.sleep(_LOOK_AGAIN_S)
+                self.audit.problem = fault = fault or report_incident("Reading the audit log")
+            await asyncio.sleep(_REFRESH_S)
 
-    def _meet(self, socket: str) -> None:
-        """A server that an agent named by its path."""
-        if self.named(socket) is not None or not os.path.isabs(socket) or len(self.servers) >= _MOST_SERVERS:
+    def _add_server_of_socket(self, socket: str) -> None:
+        """Add the server of a socket path that an agent named, if the policy allows it."""
+        if (
+            self.server_named(socket) is not None
+            or not os.path.isabs(socket)
+            or len(self.servers) >= _MOST_SERVERS
+        ):
             return
         if os.path.exists(socket) and self._app.judge.policy.allows_socket(socket):
             with suppress(BadInput):
-                self._tasks.append(asyncio.create_task(self._keep_looking(self._add(socket, socket))))
+                self._tasks.append(asyncio.create_task(self._keep_listing_panes(self._add(socket, socket))))
 
-    def _add(self, name: str, socket: str | None) -> Server:
-        self.servers[name] = server = Server(name, self._app.servers.get(socket))
+    def _add(self, name: str, socket: str | None) -> ViewServer:
+        trace.debug("server added", server=name)
+        self.servers[name] = server = ViewServer(name, self._app.servers.get(socket))
         return server

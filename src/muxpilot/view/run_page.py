@@ -1,4 +1,4 @@
-"""From settings to a page that is served until somebody stops it."""
+"""Serve the view page, from settings to a page that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,48 +11,59 @@ from contextlib import suppress
 from dataclasses import replace
 
 from muxpilot.app import build
-from muxpilot.config import Audit, Settings
+from muxpilot.config import AuditSettings, Settings
 from muxpilot.config.scope import Scope
-from muxpilot.view.audit_reader import Trail
-from muxpilot.view.http_app import Page
-from muxpilot.view.model import Stage
-from muxpilot.web.listen import bound
-from muxpilot.web.uvicorn_server import Web, config
+from muxpilot.trace import area
+from muxpilot.view.audit_reader import AuditReader
+from muxpilot.view.http_app import ViewApp
+from muxpilot.view.model import ViewModel
+from muxpilot.web.listen import open_listener
+from muxpilot.web.uvicorn_server import UvicornServer, build_config
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
-_GOODBYE_S = 1.8
+_CLOSE_TIMEOUT_S = 1.8
+
+trace = area("view")
 
 
-def listen(port: int) -> socket.socket:
-    return bound(socket.AF_INET, (HOST, port), f"--port {port}")
+def open_page_listener(port: int) -> socket.socket:
+    return open_listener(socket.AF_INET, (HOST, port), f"--port {port}")
 
 
-async def serve(settings: Settings, listener: socket.socket, tell: Callable[[str], None]) -> None:
-    """Until a signal asks us to stop."""
+async def serve_until_signal(
+    settings: Settings, listener: socket.socket, print_address: Callable[[str], None]
+) -> None:
+    """Serve the page until SIGTERM, SIGINT or SIGHUP."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await run(settings, listener, tell, stopped)
+    await run(settings, listener, print_address, stopped)
 
 
 async def run(
-    settings: Settings, listener: socket.socket, tell: Callable[[str], None], stopped: asyncio.Event
+    settings: Settings, listener: socket.socket, print_address: Callable[[str], None], stopped: asyncio.Event
 ) -> None:
-    """The audit log is read here, and never written: who watches leaves no trace in it."""
-    app = build(replace(settings, scope=Scope.ALL, audit=Audit()))
-    trail = Trail(settings.audit.path)
+    """Serve the page until `stopped` is set.
+
+    The page reads the audit log and never writes it: watching leaves no entries there.
+    """
+    app = build(replace(settings, scope=Scope.ALL, audit=AuditSettings()))
+    audit = AuditReader(settings.audit.path)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    web = Web(config(Page(Stage(app, trail), token, stopped)))
-    serving = asyncio.create_task(web.serve([listener]))
-    waiting = asyncio.create_task(stopped.wait())
+    server = UvicornServer(build_config(ViewApp(ViewModel(app, audit), token, stopped)))
+    serving = asyncio.create_task(server.serve([listener]))
+    stopping = asyncio.create_task(stopped.wait())
+    port = listener.getsockname()[1]
     try:
-        tell(f"http://{HOST}:{listener.getsockname()[1]}/{token}/")
-        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        web.should_exit = True
+        print_address(f"http://{HOST}:{port}/{token}/")
+        trace.info("view page started", host=HOST, port=port)
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
         await serving
     finally:
-        waiting.cancel()
-        trail.close()
+        stopping.cancel()
+        audit.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(app.close(), _GOODBYE_S)
+            await asyncio.wait_for(app.close(), _CLOSE_TIMEOUT_S)
+        trace.info("view page stopped", port=port)

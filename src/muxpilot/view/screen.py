@@ -1,4 +1,4 @@
-"""What a pane shows now, with all that a terminal needs to go on from there."""
+"""A snapshot of a pane's screen with the state that a terminal needs to continue from there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from muxpilot.errors import NotFound
 from muxpilot.records import record
-from muxpilot.terminal.safe_output import harmless
+from muxpilot.terminal.safe_output import make_safe
 from muxpilot.tmux import PaneId, PaneStream, Tmux
 
 _HISTORY = 200
@@ -20,8 +20,8 @@ _ASK = " ".join(f"#{{{name}}}" for name in _FACTS)
 
 
 @record
-class Screen:
-    """`history` are the lines above, where they were asked for."""
+class ScreenSnapshot:
+    """The screen of a pane; `history` has the lines above it, if they were requested."""
 
     columns: int
     rows: int
@@ -37,11 +37,12 @@ class Screen:
     lines: list[str]
     history: list[str]
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-async def look(tmux: Tmux, pane: PaneId, *, with_history: bool = False) -> Screen:
+async def take_snapshot(tmux: Tmux, pane: PaneId, *, with_history: bool = False) -> ScreenSnapshot:
+    """Capture the screen of a pane in one request to tmux."""
     start = str(-_HISTORY) if with_history else "0"
     reply = await tmux.connection.run(
         ("display-message", "-p", "-t", pane, _ASK),
@@ -49,29 +50,30 @@ async def look(tmux: Tmux, pane: PaneId, *, with_history: bool = False) -> Scree
         repeatable=True,
     )
     identity, *numbers = reply.first_line.split() or [""]
-    if identity != pane or len(numbers) != len(_FACTS) - 1:  # tmux answers for one that is not there, too
+    if identity != pane or len(numbers) != len(_FACTS) - 1:  # tmux also answers for a pane that is gone
         raise NotFound("pane", pane)
     columns, rows, x, y, *rest = map(int, numbers)
     cursor, alternate, top, bottom, origin, wrap, insert = rest
-    lines = [harmless(row.decode("utf-8", "replace")) for row in reply.blocks[1].lines]
+    lines = [make_safe(row.decode("utf-8", "replace")) for row in reply.blocks[1].lines]
     above = max(len(lines) - rows, 0)
-    return Screen(
+    return ScreenSnapshot(
         *(columns, rows, x, y, bool(cursor), bool(alternate)),
         *(top, bottom, bool(origin), bool(wrap), bool(insert)),
         *(lines[above:], lines[:above]),
     )
 
 
-async def look_at(
+async def take_snapshot_of_stream(
     tmux: Tmux, stream: PaneStream, *, with_history: bool = False, tries: int
-) -> tuple[Screen, int, bool]:
-    """The screen, the place in the stream that it belongs to, and whether nothing came in between.
+) -> tuple[ScreenSnapshot, int, bool]:
+    """Return the screen, its offset in the stream, and whether that offset is exact.
 
-    Of a pane that does not stop printing the newest place is taken: a little may then be missing.
+    It is exact if nothing was printed meanwhile. Otherwise the newest offset is returned, and a little output
+    may be missing.
     """
     for _ in range(tries):
         before = stream.end
-        screen = await look(tmux, stream.pane, with_history=with_history)
+        screen = await take_snapshot(tmux, stream.pane, with_history=with_history)
         await tmux.streams.catch_up(stream.pane)
         if stream.end == before:
             return screen, before, True

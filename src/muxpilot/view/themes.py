@@ -1,10 +1,10 @@
-"""The colours of the page's terminals, as xterm.js names them: those that pictures of screens have."""
+"""The colours of the page's terminals in xterm.js's names: the same as in pictures of screens."""
 
 from __future__ import annotations
 
 import json
 
-from muxpilot.pictures.palette import THEMES, Theme, hexed
+from muxpilot.pictures.palette import THEMES, Theme, to_hex
 
 _NAMES = "black red green yellow blue magenta cyan white".split()
 _OWN = {
@@ -13,13 +13,13 @@ _OWN = {
 }
 
 
-def script() -> bytes:
-    """A module of the page."""
-    themes = {name: _named(theme) | _OWN[name] for name, theme in THEMES.items()}
+def themes_module() -> bytes:
+    """Return the JavaScript module with the themes."""
+    themes = {name: _to_xterm_theme(theme) | _OWN[name] for name, theme in THEMES.items()}
     return f"export const THEMES = {json.dumps(themes)};\n".encode()
 
 
-def _named(theme: Theme) -> dict[str, str]:
+def _to_xterm_theme(theme: Theme) -> dict[str, str]:
     names = [*_NAMES, *(f"bright{name.capitalize()}" for name in _NAMES)]
-    colours = {name: hexed(colour) for name, colour in zip(names, theme.ansi, strict=True)}
-    return {"background": hexed(theme.bg), "foreground": hexed(theme.fg), **colours}
+    colours = {name: to_hex(colour) for name, colour in zip(names, theme.ansi, strict=True)}
+    return {"background": to_hex(theme.bg), "foreground": to_hex(theme.fg), **colours}

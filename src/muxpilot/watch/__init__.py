@@ -1,1 +1,13 @@
-"""Waiting until something happens in a pane, told on the event."""
+"""Watches: wait until something happens in a pane, and report it at once.
+
+triggers         the table of triggers: how each is written, and when it fires
+trigger          what a row of that table is, and what its hooks get
+pane_watch       one watch: reads the pane's stream, the clock and the system; the first trigger ends it
+trigger_matcher  the pane's output, line by line, against the triggers
+mark_tracker     the marks of the pane's shell: which bytes are typing, and how commands end
+foreground       the foreground program of the pane over time
+probes           ports, addresses and files
+start            where a watch begins: now, or with a command that it runs
+registry         all watches; those in the background have an id
+result           the answer: event, output and state of the pane
+"""

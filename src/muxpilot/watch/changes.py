@@ -6,14 +6,16 @@ import asyncio
 
 from muxpilot.records import record
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.watch.start import from_now
-from muxpilot.watch.triggers import Trigger
-from muxpilot.watch.watch import Watch
+from muxpilot.trace import area
+from muxpilot.watch.pane_watch import PaneWatch
+from muxpilot.watch.start import start_now
+from muxpilot.watch.trigger import TIMED_OUT
+from muxpilot.watch.triggers import quiet_trigger
 
 
 @record
-class Change:
-    """Whether it changed; how long it was waited for, and how long nothing had changed at the end."""
+class ChangeWait:
+    """How a wait for a change went: `quiet_s` is how long nothing had changed when it ended."""
 
     has_changed: bool
     is_timed_out: bool
@@ -21,14 +23,15 @@ class Change:
     quiet_s: float
 
 
-async def until_quiet(tmux: Tmux, pane: PaneId, *, timeout_s: float, stable_s: float) -> Change:
+async def wait_until_quiet(tmux: Tmux, pane: PaneId, *, timeout_s: float, stable_s: float) -> ChangeWait:
+    """Wait until a pane has changed and then not changed for `stable_s` seconds."""
     row = await tmux.panes.get(pane)
-    trigger = Trigger("quiet", "quiet", number=stable_s * 1000)
     async with tmux.streams.open(pane) as stream:
-        start = await from_now(tmux, row, stream)
-        watch = Watch(row, start, triggers=[trigger], timeout_s=timeout_s)
-        fired = await watch.run(stream)
+        start = await start_now(tmux, row, stream)
+        trace = area("watch").child(server=tmux.socket, pane=pane)
+        watch = PaneWatch(row, start, triggers=[quiet_trigger(stable_s)], timeout_s=timeout_s, trace=trace)
+        event = await watch.run(stream)
     now = asyncio.get_running_loop().time()
     since = watch.last_change if watch.last_change is not None else watch.began
     has_changed = watch.last_change is not None
-    return Change(has_changed, fired.event == "timeout", now - watch.began, now - since)
+    return ChangeWait(has_changed, event.event == TIMED_OUT, now - watch.began, now - since)

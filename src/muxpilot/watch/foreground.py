@@ -1,121 +1,80 @@
-"""What stands in front of a pane, and whether a command has ended there, by the system's word."""
+"""The foreground program of a pane over time, and whether a command has ended, as the system shows it."""
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-
 from muxpilot.errors import MuxpilotError
-from muxpilot.processes.identity import answers
-from muxpilot.processes.state import State, state_of
+from muxpilot.processes.identity import process_exists
+from muxpilot.processes.quick_checks import activity_signature, foreground_group_of, reaped_children
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane
-
-# The state is asked for after so much silence, and again while nothing is printed, ever less often.
-PAUSES_S = (0.15, 0.3, 0.6, 1.2, 2.0)
-_MOST_PROCESSES = 64
-_GLANCE_S = 0.02
+from muxpilot.trace import Trace
 
 
-def is_at_prompt(state: State) -> bool:
-    return state.waiting_for == "shell"
+class ForegroundTracker:
+    """Reads the state of one pane as rarely as possible, and remembers what was in the foreground."""
 
-
-class Foreground:
-    """The state of one pane over time, asked for as rarely as can be."""
-
-    def __init__(self, pane: Pane) -> None:
-        self.state: State | None = None
+    def __init__(self, pane: Pane, timing: WatchTiming, trace: Trace) -> None:
+        self.state: ForegroundState | None = None
         self._pane = pane
-        self._home: int | None = None
-        self._running: int | None = None
-        self._signs: object = None
-        self._glanced = 0.0
-        self._has_line = False
-        self._reaped: bytes | None = None
+        self._timing = timing
+        self._trace = trace
+        self._shell_pid: int | None = None  # of the shell that was at its prompt first
+        self._command_pid: int | None = None  # of the program that was in its place
+        self._signature: object = None
+        self._checked_at = 0.0
+        self._has_new_line = False
+        self._reaped: int | None = None
 
-    def heard(self, data: bytes, now: float) -> None:
-        """Output came: a glance at who is in front, or a command that never falls silent goes unseen."""
-        self._has_line = self._has_line or b"\n" in data
-        if self._pane.far is None and self._home is not None and now >= self._glanced + _GLANCE_S:
-            self._glanced = now
-            front = _front(self._pane.pid)
-            if front is not None and front != self._home:
-                self._running = front
+    def note_output(self, data: bytes, now: float) -> None:
+        """Note which process group is in the foreground now and then while output comes.
 
-    async def look(self) -> State | None:
-        """The state, or None if nothing has stirred since the last one."""
-        signs = _signs(self._pane.pid) if self._pane.far is None else None
-        if self.state is not None and signs is not None and signs == self._signs:
+        A command that prints all the time is never silent, and its state would never be read.
+        """
+        self._has_new_line = self._has_new_line or b"\n" in data
+        is_due = now >= self._checked_at + self._timing.foreground_check_s
+        if self._pane.remote_shell is None and self._shell_pid is not None and is_due:
+            self._checked_at = now
+            group = foreground_group_of(self._pane.pid)
+            if group is not None and group != self._shell_pid:
+                self._command_pid = group
+
+    async def check(self) -> ForegroundState | None:
+        """Return the state, or None if no process of the pane has run since the last check."""
+        signature = activity_signature(self._pane.pid) if self._pane.remote_shell is None else None
+        if self.state is not None and signature is not None and signature == self._signature:
+            self._trace.debug("state not read", reason="no process of the pane has run")
             return None
-        self._signs = signs
+        self._signature = signature
         try:
-            self.state = await state_of(self._pane)
-        except MuxpilotError:
-            return None  # its host cannot be asked now
-        if self._running is None and self.state.is_known:
-            self._note(self.state)
+            self.state = await read_state(self._pane)
+        except MuxpilotError as error:
+            self._trace.debug("state not read", reason=type(error).__name__)
+            return None  # the other host does not answer now
+        if self._command_pid is None and self.state.is_known:
+            self._note_state(self.state)
         return self.state
 
-    def _note(self, state: State) -> None:
-        """What runs, as far as nothing is known of it yet."""
-        if not is_at_prompt(state):
-            self._running = state.foreground_pid
-        elif self._home is None:
-            self._home, self._reaped = state.foreground_pid, self._children_of(state.foreground_pid)
-        elif self._has_line and self._children_of(self._home) != self._reaped:
-            self._running = self._home  # too quick to be seen, but the shell has waited for a child
+    def _note_state(self, state: ForegroundState) -> None:
+        """Note which command runs, while none is known yet."""
+        if not state.is_at_shell_prompt:
+            self._command_pid = state.foreground_pid
+        elif self._shell_pid is None:
+            self._shell_pid, self._reaped = state.foreground_pid, self._count_reaped(state.foreground_pid)
+        elif self._has_new_line and self._count_reaped(self._shell_pid) != self._reaped:
+            # The command ran between two checks, but the shell has waited for a child.
+            self._command_pid = self._shell_pid
 
     def has_command_ended(self) -> bool:
-        """At the prompt of the shell that was there before; what was in front meanwhile is gone."""
+        """Return whether the first shell is at its prompt again, and the command that ran is gone."""
         state = self.state
-        if state is None or self._running is None or not is_at_prompt(state):
+        if state is None or self._command_pid is None or not state.is_at_shell_prompt:
             return False
-        if self._home is not None and state.foreground_pid != self._home:
+        if self._shell_pid is not None and state.foreground_pid != self._shell_pid:
             return False  # another shell, inside the command
-        if self._running == state.foreground_pid or self._pane.far is not None:
+        if self._command_pid == state.foreground_pid or self._pane.remote_shell is not None:
             return True
-        return not answers(self._running)
+        return not process_exists(self._command_pid)
 
-    def _children_of(self, pid: int | None) -> bytes | None:
-        return _reaped(pid) if self._pane.far is None else None
-
-
-def _stat(pid: int) -> list[bytes]:
-    """What follows a process's name in its stat line."""
-    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-
-
-def _front(pid: int) -> int | None:
-    """The process group in front of the terminal of this process."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(_stat(pid)[5])
-    return None
-
-
-def _reaped(pid: int | None) -> bytes | None:
-    """A count that grows with every child that a process has waited for."""
-    with suppress(OSError, IndexError):
-        return _stat(pid)[8] if pid is not None else None
-    return None
-
-
-def _signs(pid: int) -> object:
-    """What changes whenever a process of the pane has run or another is in front; None: not known here."""
-    with suppress(OSError, ValueError, IndexError):
-        signs: list[bytes] = [_stat(pid)[5]]
-        waiting = [pid]
-        while waiting and len(signs) < _MOST_PROCESSES:
-            process = waiting.pop()
-            with suppress(FileNotFoundError, ProcessLookupError):
-                signs.append(_read(f"/proc/{process}/schedstat"))
-                waiting += map(int, _read(f"/proc/{process}/task/{process}/children").split())
-        return signs
-    return None
-
-
-def _read(path: str) -> bytes:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(file, 1 << 16)
-    finally:
-        os.close(file)
+    def _count_reaped(self, pid: int | None) -> int | None:
+        return reaped_children(pid) if pid is not None and self._pane.remote_shell is None else None

@@ -1,4 +1,4 @@
-"""What a configuration says of watching."""
+"""The limits that a configuration sets for watches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from muxpilot.watch.urls import LOOPBACK_ONLY
 
 
 @record
-class Limits:
-    """`hosts` are those that a url may name besides this machine."""
+class WatchLimits:
+    """Defaults and limits of watches; `hosts` are those that a url may name besides this machine."""
 
     stable_ms: int = 250
     timeout_default_ms: int = 30_000
@@ -17,7 +17,7 @@ class Limits:
     hosts: tuple[str, ...] = LOOPBACK_ONLY
 
     def timeout_s(self, asked_ms: int | None) -> float:
-        """How long to wait for a change; more than may be waited is refused, as a default it is cut."""
+        """Return how long to wait for a change. Refuse more than the limit; cut a longer default."""
         if asked_ms is None:
             return min(self.timeout_default_ms, self.timeout_max_ms) / 1000
         if asked_ms > self.timeout_max_ms:

@@ -1,4 +1,4 @@
-"""Finding a pattern in many lines at once: RE2 looks at them all, then at the one line that it fits."""
+"""Finding a pattern in many lines at once: RE2 searches them all, then the one line that it fits."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import re
 from typing import Any, NamedTuple
 
 from muxpilot.errors import BadInput
-from muxpilot.patterns import compiled
+from muxpilot.patterns import compile_regex
 
-# With these a line's match may be none in a block of lines.
-_NEEDS_ITS_LINE = re.compile(r"\\[AzC]|\(\?[a-zA-Z]*-|\(\?[a-zA-Z]*[ms]")
+# With these, a line that matches alone may not match in a block of lines.
+_NEEDS_SINGLE_LINES = re.compile(r"\\[AzC]|\(\?[a-zA-Z]*-|\(\?[a-zA-Z]*[ms]")
 
 
-class Found(NamedTuple):
+class LineMatch(NamedTuple):
+    """A line that matches, and where it begins in the block."""
+
     at: int
     line: bytes
 
 
-class Finder:
-    """Lines are matched one by one; `argument` is what a bad pattern is called in the error."""
+class LineMatcher:
+    """A pattern that is matched against each line; `argument` names a bad pattern in the error."""
 
     def __init__(self, pattern: str, argument: str) -> None:
-        self._search = compiled(pattern, argument).search
-        self._search_block = None if _NEEDS_ITS_LINE.search(pattern) else _in_block(pattern)
+        self._search = compile_regex(pattern, argument).search
+        self._search_block = None if _NEEDS_SINGLE_LINES.search(pattern) else _compile_for_block(pattern)
 
-    def first(self, block: bytes) -> Found | None:
-        """The first line that matches, of lines with a newline between them."""
+    def find_first(self, block: bytes) -> LineMatch | None:
+        """Return the first line that matches in a block of lines with a newline between them."""
         at = 0
         while at <= len(block):
             if self._search_block is not None:
@@ -37,13 +39,13 @@ class Finder:
             end = len(block) if end < 0 else end
             line = block[at:end]
             if self._search(line) is not None:
-                return Found(at, line)
+                return LineMatch(at, line)
             at = end + 1
         return None
 
 
-def _in_block(pattern: str) -> Any:
+def _compile_for_block(pattern: str) -> Any:
     try:
-        return compiled(f"(?m:{pattern})", "pattern").search
-    except BadInput:  # a group that the first one closed
+        return compile_regex(f"(?m:{pattern})", "pattern").search
+    except BadInput:  # the pattern closes a group that it did not open
         return None

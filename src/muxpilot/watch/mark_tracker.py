@@ -1,4 +1,4 @@
-"""What a pane's shell tells by its own marks: what is typing, and how commands end."""
+"""The marks of a pane's shell in its output: which bytes are typing, and how commands end."""
 
 from __future__ import annotations
 
@@ -7,126 +7,135 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from muxpilot.errors import MuxpilotError
-from muxpilot.shells.command_registry import Shells
-from muxpilot.shells.osc133 import Mark, Scanner
+from muxpilot.shell_table import SHELLS, exit_code
+from muxpilot.shells.command_registry import CommandRegistry
+from muxpilot.shells.osc133 import MarkKind, MarkScanner, ShellMark
 from muxpilot.shells.pane_shell import PaneShell
 from muxpilot.shells.shell_stack import NestedShell, Phase
-from muxpilot.shells.shell_table import SHELLS, exit_code
 from muxpilot.tmux import PaneId, Tmux
 
-_CATCH_UP_S = 1.0
 _LONGEST_TYPING = 1 << 16
 _INTERRUPTED = 130
+_PROMPTS = (MarkKind.PROMPT, MarkKind.CONTINUATION)
+# After one of these the shell either reads a line or runs a command.
+_TURNS = (*_PROMPTS, MarkKind.START, MarkKind.STATUS)
 
 
-class Piece(NamedTuple):
+class OutputPiece(NamedTuple):
     """Bytes of the pane; typing is what comes between a prompt and the start of the command."""
 
     data: bytes
     is_typing: bool = False
 
 
-class Heard(NamedTuple):
-    """What was printed, and the exit code of a command that ended in it, if one did."""
+class MarkedOutput(NamedTuple):
+    """The pieces of a chunk of output, and the exit code of a command that ended in it, if one did."""
 
-    pieces: Sequence[Piece]
-    code: int | None = None
+    pieces: Sequence[OutputPiece]
+    exit_code: int | None = None
 
 
-class Ends:
-    """Takes what the pane prints."""
+class MarkTracker:
+    """Follows the marks in a pane's output. Without a shell it finds none, and all bytes are output."""
 
     def __init__(self, shell: PaneShell | None = None) -> None:
         self._shell = shell
-        self._scanner = Scanner()
+        self._scanner = MarkScanner()
         self._is_running = False
         self._is_typing = False
         self._typing = b""
-        self._telling: set[str] = set()  # the nonces of shells that mark the start of each command
-        self._busy: set[str] = set()  # and of those that run one: a prompt inside it may be inherited
+        # The nonces of shells that mark the start of each command, and of those that run one now. A prompt
+        # with the nonce of a running shell comes from a child that has inherited the prompt's text.
+        self._marking_start: set[str] = set()
+        self._running: set[str] = set()
         if shell is not None:
-            self._scanner.nonces = shell.scanner.nonces  # the same: it learns of shells that open inside
-            self._stand(shell)
+            # The same set, not a copy: the shell's reader adds shells that open inside it.
+            self._scanner.nonces = shell.pane.scanner.nonces
+            self._take_over_state(shell)
 
-    async def begin(self, offset: int) -> None:
-        """From here on in the stream; where the shell stands there is known once it has been read so far."""
+    async def begin(self, offset: int, *, catch_up_s: float) -> None:
+        """Begin at an offset in the stream: wait until the shell's own reader has read up to it."""
         if (shell := self._shell) is not None:
-            await shell.until(lambda: shell.seen >= offset, _CATCH_UP_S)
-            self._stand(shell)
+            await shell.pane.activity.wait_until_read(offset, catch_up_s)
+            self._take_over_state(shell)
 
-    def _stand(self, shell: PaneShell) -> None:
-        top = shell.layers.top
-        self._telling = {layer.nonce for layer in shell.layers.stack if layer.shell.tells_start}
-        self._busy = {layer.nonce for layer in shell.layers.stack if layer.at is Phase.RUNNING}
-        self._is_running = top is not None and top.at is Phase.RUNNING
-        is_at_line = top is not None and top.at in (Phase.PROMPT, Phase.TYPED, Phase.CONTINUATION)
-        self._is_typing = is_at_line and top is not None and top.shell.tells_start
+    def _take_over_state(self, shell: PaneShell) -> None:
+        innermost = shell.stack.innermost
+        self._marking_start = {nested.nonce for nested in shell.stack.shells if nested.kind.marks_start}
+        self._running = {nested.nonce for nested in shell.stack.shells if nested.phase is Phase.RUNNING}
+        self._is_running = innermost is not None and innermost.phase is Phase.RUNNING
+        self._is_typing = (
+            innermost is not None
+            and innermost.phase in (Phase.PROMPT, Phase.TYPED, Phase.CONTINUATION)
+            and innermost.kind.marks_start
+        )
 
-    def feed(self, data: bytes) -> Heard:
-        """A prompt alone is no end of a command."""
+    def feed(self, data: bytes) -> MarkedOutput:
+        """Take the next bytes. A prompt alone is not the end of a command."""
         if self._shell is None:
-            return Heard((Piece(data),))
-        pieces: list[Piece] = []
+            return MarkedOutput((OutputPiece(data),))
+        pieces: list[OutputPiece] = []
         code = None
         for item in self._scanner.feed(data):
             if isinstance(item, bytes):
-                pieces.append(Piece(item, self._is_typing))
+                pieces.append(OutputPiece(item, self._is_typing))
                 self._typing = (self._typing + item)[-_LONGEST_TYPING:] if self._is_typing else b""
                 continue
-            if item.kind == "D" and self._is_typing:
-                pieces.append(Piece(self._said(item)))
-            if item.kind == "C":
+            if item.kind is MarkKind.STATUS and self._is_typing:
+                pieces.append(OutputPiece(self._message_of_shell(item)))
+            if item.kind is MarkKind.START:
                 self._is_running, code = True, None
-            elif item.kind == "D" and self._is_running:
+            elif item.kind is MarkKind.STATUS and self._is_running:
                 self._is_running, code = False, exit_code(item.number)
             self._follow(item)
-        return Heard(pieces, code)
+        return MarkedOutput(pieces, code)
 
-    def _follow(self, mark: Mark) -> None:
-        if mark.kind == "I":
-            shell = SHELLS.get(mark.value.partition(".")[0])
-            self._telling |= {mark.nonce} if shell is not None and shell.tells_start else set()
-        elif mark.kind in "BPCD":
-            self._busy |= {mark.nonce} if mark.kind == "C" else set()
-            self._busy -= {mark.nonce} if mark.kind == "D" else set()
+    def _follow(self, mark: ShellMark) -> None:
+        if mark.kind is MarkKind.LOADED:
+            kind = SHELLS.get(mark.value.partition(".")[0])
+            self._marking_start |= {mark.nonce} if kind is not None and kind.marks_start else set()
+        elif mark.kind in _TURNS:
+            self._running |= {mark.nonce} if mark.kind is MarkKind.START else set()
+            self._running -= {mark.nonce} if mark.kind is MarkKind.STATUS else set()
             self._typing = b""
-            self._is_typing = mark.kind in "BP" and mark.nonce in self._telling - self._busy
+            self._is_typing = mark.kind in _PROMPTS and mark.nonce in self._marking_start - self._running
 
-    def _said(self, mark: Mark) -> bytes:
-        """What a shell says of a line that it does not start: of its syntax, for one."""
+    def _message_of_shell(self, mark: ShellMark) -> bytes:
+        """Return what a shell printed about a line that it did not start, such as a syntax error."""
         return self._typing.partition(b"\n")[2] if exit_code(mark.number) != _INTERRUPTED else b""
 
-    def pause(self) -> bytes:
-        """Nothing more came for a while: whole lines at a prompt are a background job's, and no typing."""
+    def take_background_lines(self) -> bytes:
+        """Return complete lines at the prompt after a pause: a background job printed them."""
         if not self._typing.endswith(b"\n"):
             return b""
         lines, self._typing = self._typing, b""
         return lines
 
-    def lose(self) -> None:
-        """Some bytes were not seen: everything counts until a mark tells more."""
+    def note_gap(self) -> None:
+        """Treat all bytes as output until the next mark: some bytes, and maybe marks, are lost."""
         self._is_typing, self._typing = False, b""
 
     @property
-    def tells_all(self) -> bool:
-        """Whether the shell at the prompt marks the start of each command, so that no end goes unheard."""
-        layer = self._at_prompt
-        return layer is not None and layer.shell.tells_start
+    def reports_every_end(self) -> bool:
+        """Return whether the shell at the prompt marks each start, so that no end is missed."""
+        nested = self._shell_at_prompt
+        return nested is not None and nested.kind.marks_start
 
-    def last(self) -> int | None:
-        """The exit code of the last command, while its shell is at the prompt."""
-        layer = self._at_prompt
-        return layer.status if layer is not None else None
+    def last_exit_code(self) -> int | None:
+        """Return the exit code of the last command, while its shell is at the prompt."""
+        nested = self._shell_at_prompt
+        return nested.status if nested is not None else None
 
     @property
-    def _at_prompt(self) -> NestedShell | None:
-        layer = self._shell.layers.top if self._shell is not None else None
-        return layer if layer is not None and layer.at in (Phase.PROMPT, Phase.FINISHED) else None
+    def _shell_at_prompt(self) -> NestedShell | None:
+        nested = self._shell.stack.innermost if self._shell is not None else None
+        return nested if nested is not None and nested.phase in (Phase.PROMPT, Phase.FINISHED) else None
 
 
-async def ends_in(tmux: Tmux, pane: PaneId, shells: Shells) -> Ends:
-    shell = shells.known(tmux, pane)
-    if shell is None and tmux.streams.is_ours(pane):  # its stream is read anyway, from the first byte on
-        with suppress(MuxpilotError):  # it has ended: then there is no shell in it
-            shell = await shells.pane(tmux, pane)
-    return Ends(shell)
+async def track_marks(tmux: Tmux, pane: PaneId, shells: CommandRegistry) -> MarkTracker:
+    """Return a tracker for the shell of a pane, if its marks are read or can be from its first byte on."""
+    shell = shells.find_pane(tmux, pane)
+    if shell is None and tmux.streams.is_own_pane(pane):
+        with suppress(MuxpilotError):  # the pane has ended: then there is no shell in it
+            shell = await shells.open_pane(tmux, pane)
+    return MarkTracker(shell)

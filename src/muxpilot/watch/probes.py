@@ -4,60 +4,102 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 
-from muxpilot.watch.triggers import Trigger
-from muxpilot.watch.urls import LOOPBACKS, Address
+from muxpilot.processes.ports import ListeningPorts
+from muxpilot.timing import WatchTiming
+from muxpilot.trace import Trace, area
+from muxpilot.watch.urls import LOOPBACKS, HttpAddress
 
-NAMES = frozenset({"port", "url", "file"})
-
-_FIRST_PAUSE_S = 0.05
-# What the kernel told so lately holds for all who ask.
-_FRESH_S = 0.04
-_LONGEST_PAUSE_S = 0.25
-_GROWTH = 1.3
-_PATIENCE_S = 2.0
-_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-# The local port, the remote address, and the state that means listening.
-_LISTENING = re.compile(rb":([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A ")
 _LONGEST_ANSWER = 4096
 
 
-async def ready(trigger: Trigger, folder: str) -> str:
-    """Answers, once it is there, what is; a path that is not absolute begins in the pane's folder."""
-    if trigger.address is not None:
-        asked = trigger.address
-        return await _until(lambda: _answer(asked))
-    if trigger.name == "port":
-        port = int(trigger.number)
-        return await _until(lambda: _listener(port))
-    return await _until(lambda: _file(_path(trigger.text, folder)))
+class Probes:
+    """Looks again and again until something is there. `ports` is shared by all watches of the program."""
+
+    def __init__(
+        self,
+        timing: WatchTiming | None = None,
+        *,
+        ports: ListeningPorts | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self._timing = timing or WatchTiming()
+        self._ports = ports or ListeningPorts(fresh_s=self._timing.ports_fresh_s)
+        self._trace = trace or area("watch")
+
+    def with_trace(self, trace: Trace) -> Probes:
+        """Return probes that log with the context of one watch."""
+        return Probes(self._timing, ports=self._ports, trace=trace)
+
+    async def wait_for_port(self, port: int) -> str:
+        """Wait until a port of this machine is listened on. Return the detail of the event."""
+        return await self._look_until_found(f"port:{port}", lambda: self._check_port(port))
+
+    async def wait_for_answer(self, address: HttpAddress) -> str:
+        """Wait until an address answers a request. Return the detail of the event."""
+        return await self._look_until_found(f"url:{address.port}", lambda: self._check_answer(address))
+
+    async def wait_for_file(self, text: str, folder: str) -> str:
+        """Wait until a file exists; a relative path begins in the folder. Return the detail of the event."""
+        return await self._look_until_found("file", lambda: _check_file(text, folder))
+
+    async def _look_until_found(self, what: str, check: Callable[[], Awaitable[str | None]]) -> str:
+        timing = self._timing
+        pause_s, attempt = timing.first_probe_pause_s, 0
+        while True:
+            found = await check()
+            attempt += 1
+            if found is not None or attempt & (attempt - 1) == 0:  # a long log stays readable
+                self._trace.debug("probe", probe=what, attempt=attempt, is_there=found is not None)
+            if found is not None:
+                return found
+            is_slow = pause_s >= timing.longest_probe_pause_s
+            await asyncio.sleep(self._until_common_moment_s() if is_slow else pause_s)
+            pause_s = min(pause_s * timing.probe_pause_growth, timing.longest_probe_pause_s)
+
+    def _until_common_moment_s(self) -> float:
+        """Return the pause until the next moment at which all slow probes look, so that they share a read."""
+        longest_s = self._timing.longest_probe_pause_s
+        return longest_s - asyncio.get_running_loop().time() % longest_s
+
+    async def _check_port(self, port: int) -> str | None:
+        """Ask the kernel: a connection would take the only one that some servers accept."""
+        listed = self._ports.read()
+        is_there = port in listed if listed is not None else await self._accepts_connection(port)
+        return f"Port {port} is listened on" if is_there else None
+
+    async def _accepts_connection(self, port: int) -> bool:
+        for host in LOOPBACKS:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(self._timing.connect_s):
+                    _, writer = await asyncio.open_connection(host, port)
+                writer.close()
+                return True
+        return False
+
+    async def _check_answer(self, address: HttpAddress) -> str | None:
+        """Send one request to each host. A redirection is an answer and is not followed."""
+        for host in address.hosts:
+            try:
+                async with asyncio.timeout(self._timing.connect_s):
+                    status = await _request_status(host, address)
+            except (OSError, TimeoutError, ValueError) as error:
+                self._trace.debug("no answer", host=host, port=address.port, reason=type(error).__name__)
+                continue
+            self._trace.debug("answered", host=host, port=address.port, status=status)
+            if status < 500:
+                return f"Answered with status {status}"
+        return None
 
 
-async def _until(ask: Callable[[], Awaitable[str | None]]) -> str:
-    pause = _FIRST_PAUSE_S
-    while True:
-        found = await ask()
-        if found is not None:
-            return found
-        await asyncio.sleep(pause if pause < _LONGEST_PAUSE_S else _until_next_look())
-        pause = min(pause * _GROWTH, _LONGEST_PAUSE_S)
-
-
-def _until_next_look() -> float:
-    """All who have waited for a while look at the same moments, so that one look is enough."""
-    return _LONGEST_PAUSE_S - asyncio.get_running_loop().time() % _LONGEST_PAUSE_S
-
-
-async def _file(path: str) -> str | None:
+async def _check_file(text: str, folder: str) -> str | None:
+    path = _resolve(text, folder)
     return f"The file is there: {path}" if _exists(path) else None
 
 
-def _path(text: str, folder: str) -> str:
+def _resolve(text: str, folder: str) -> str:
     return os.path.join(folder, os.path.expanduser(text))
 
 
@@ -65,63 +107,8 @@ def _exists(path: str) -> bool:
     return os.path.exists(path)
 
 
-async def _listener(port: int) -> str | None:
-    """By the kernel's word: to connect would take the only connection that some servers accept."""
-    listed = _KERNEL.ports()
-    is_there = port in listed if listed is not None else await _accepts(port)
-    return f"Port {port} is listened on" if is_there else None
-
-
-class _Kernel:
-    """The ports that are listened on, read once for all who ask in the same moment."""
-
-    def __init__(self) -> None:
-        self._known: frozenset[int] | None = None
-        self._read_at = -_FRESH_S
-
-    def ports(self) -> frozenset[int] | None:
-        """None where the kernel has no tables that can be read."""
-        now = time.monotonic()
-        if now >= self._read_at + _FRESH_S:
-            self._known, self._read_at = _listed(), now
-        return self._known
-
-
-_KERNEL = _Kernel()
-
-
-def _listed() -> frozenset[int] | None:
-    found: list[bytes] = []
-    is_known = False
-    for table in _TABLES:
-        with suppress(OSError):
-            found += _LISTENING.findall(table.read_bytes())
-            is_known = True
-    return frozenset(int(port, 16) for port in found) if is_known else None
-
-
-async def _accepts(port: int) -> bool:
-    for host in LOOPBACKS:
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_PATIENCE_S):
-                _, writer = await asyncio.open_connection(host, port)
-            writer.close()
-            return True
-    return False
-
-
-async def _answer(address: Address) -> str | None:
-    """One request; redirections are answers, and are not followed."""
-    for host in address.hosts:
-        with suppress(OSError, TimeoutError, ValueError):
-            async with asyncio.timeout(_PATIENCE_S):
-                status = await _status(host, address)
-            if status < 500:
-                return f"Answered with status {status}"
-    return None
-
-
-async def _status(host: str, address: Address) -> int:
+async def _request_status(host: str, address: HttpAddress) -> int:
+    """Send a GET request and return the status. Raise ValueError for an answer that is not HTTP."""
     secure = {"ssl": True} if address.is_secure else {}
     reader, writer = await asyncio.open_connection(host, address.port, limit=_LONGEST_ANSWER, **secure)
     try:

@@ -1,170 +1,220 @@
-"""All watches of one muxpilot: those that a call waits for, and those that go on by themselves."""
+"""All watches of one muxpilot: those that a call waits for, and those in the background."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.records import record
+from muxpilot.tasks import TaskSet, cancel_and_wait
+from muxpilot.timing import WatchTiming
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.watch.limits import Limits
-from muxpilot.watch.mark_tracker import Ends
-from muxpilot.watch.progress import RARELY, Mode, Progress, Teller, unheard
-from muxpilot.watch.result import Describe, WatchResult, outcome
-from muxpilot.watch.start import Begin, from_now
-from muxpilot.watch.triggers import Trigger
-from muxpilot.watch.watch import Watch
+from muxpilot.trace import Trace, area
+from muxpilot.watch.limits import WatchLimits
+from muxpilot.watch.mark_tracker import MarkTracker
+from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
+from muxpilot.watch.probes import Probes
+from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter, ReportProgress
+from muxpilot.watch.result import WatchResult, build_result
+from muxpilot.watch.start import StartWatch, start_now
+from muxpilot.watch.trigger import Trigger
 
-log = logging.getLogger("muxpilot")
-
-# So many may go on at once, and of so many that have ended it is known what they came to.
+# The limit for running watches, and for finished ones whose result is kept.
 MOST = 200
-# A client that does not take the news does not hold up the answer.
-_TELL_S = 1.0
 
-
-# Who is told of the end, before the answer: what it came to, and the exit code of what has ended.
-Told = Callable[[WatchResult, int | None], Awaitable[None]]
+# Gets the result of a watch, before the answer, and the exit code of a program that has ended.
+OnWatchEnd = Callable[[WatchResult, int | None], Awaitable[None]]
 
 
 @record
-class Plan:
-    """What to watch, for what, and how long."""
+class WatchListener:
+    """The client of a watch: how it gets progress, at which pace, and the news of the end."""
+
+    on_progress: ReportProgress | None = None
+    mode: ProgressMode = MODES["medium"]
+    on_end: OnWatchEnd | None = None
+
+
+@record
+class WatchPlan:
+    """Which pane to watch, for what, how long, and for which client.
+
+    `start` begins the watch, and may type a command. `marks` finds the marks of the pane's shell.
+    """
 
     tmux: Tmux
     pane: PaneId
     triggers: Sequence[Trigger]
     timeout_s: float
-    describe: Describe
-    begin: Begin = from_now
-    mode: Mode = RARELY
-    progress: Progress = unheard
-    told: Told | None = None
-    ends: Ends = field(default_factory=Ends)
+    start: StartWatch = start_now
+    marks: MarkTracker = field(default_factory=MarkTracker)
+    listener: WatchListener = field(default_factory=WatchListener)
+
+
+class WatchStatus(Enum):
+    """How far a background watch is; the values are words of the answers of tools."""
+
+    WATCHING = "watching"
+    DONE = "done"
+    CANCELLED = "cancelled"
 
 
 @dataclass(slots=True, eq=False)
-class Kept:
-    """A watch that goes on by itself; `result` is there once it has ended, or `failure` if it was lost."""
+class BackgroundWatch:
+    """A watch that no call waits for. When it is done it has a `result`, or a `failure`."""
 
     id: str
-    plan: Plan
-    status: str = "watching"
+    plan: WatchPlan
+    status: WatchStatus = WatchStatus.WATCHING
     result: WatchResult | None = None
     failure: str | None = None
+    start_error: Exception | None = None  # what prevented it from beginning
     task: asyncio.Task[None] | None = None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def is_cancelled(self) -> bool:
+        return self.status is WatchStatus.CANCELLED
 
-class Watches:
-    def __init__(self, *, most: int = MOST, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+
+class WatchRegistry:
+    """Runs watches, and keeps those in the background with their results."""
+
+    def __init__(
+        self, *, most: int = MOST, limits: WatchLimits | None = None, timing: WatchTiming | None = None
+    ) -> None:
+        self.limits = limits or WatchLimits()
+        self.timing = timing or WatchTiming()
+        self._probes = Probes(self.timing)
         self._most = most
-        self._kept: dict[str, Kept] = {}
+        self._watches: dict[str, BackgroundWatch] = {}
+        self._tasks = TaskSet(area("watch"))
+        self._numbers = count(1)
 
-    async def run(self, plan: Plan, *, begun: asyncio.Event | None = None) -> WatchResult:
-        """Watch until something happens; the stream is open before anything is typed."""
+    async def run(self, plan: WatchPlan) -> WatchResult:
+        """Watch until something happens, while a call waits."""
+        return await self._run(plan, f"call-{next(self._numbers)}", asyncio.Event())
+
+    async def _run(self, plan: WatchPlan, watch_id: str, begun: asyncio.Event) -> WatchResult:
+        """Watch until something happens. The stream is open before anything is typed."""
+        trace = area("watch").child(server=plan.tmux.socket, pane=plan.pane, watch=watch_id)
         row = await plan.tmux.panes.get(plan.pane)
-        teller = Teller(plan.progress, plan.mode, pane=plan.pane, total_s=plan.timeout_s)
+        progress = ProgressReporter(
+            plan.listener.on_progress,
+            plan.listener.mode,
+            pane=plan.pane,
+            total_s=plan.timeout_s,
+            timing=self.timing,
+        )
         async with plan.tmux.streams.open(plan.pane) as stream:
-            start = await plan.begin(plan.tmux, row, stream)
-            # A command's own stream has neither marks nor typing in it.
-            ends = plan.ends if start.own is None else Ends()
-            await ends.begin(start.offset)
-            if begun is not None:
-                begun.set()
-            watch = Watch(
+            with trace.step("watch start"):
+                start = await plan.start(plan.tmux, row, stream)
+                # The stream of a single command has neither marks nor typing in it.
+                marks = plan.marks if start.command_stream is None else MarkTracker()
+                await marks.begin(start.offset, catch_up_s=self.timing.marks_catch_up_s)
+            begun.set()
+            watch = PaneWatch(
                 row,
                 start,
                 triggers=plan.triggers,
                 timeout_s=plan.timeout_s,
-                teller=teller,
-                ends=ends,
+                probes=self._probes,
+                progress=progress,
+                marks=marks,
+                timing=self.timing,
+                trace=trace,
             )
-            source = start.own or stream
+            source = start.command_stream or stream
             try:
-                fired = await watch.run(source)
+                event = await watch.run(source)
             finally:
-                if start.leave is not None:
-                    await start.leave()
-            result = await outcome(plan.tmux, row, source, watch=watch, fired=fired, describe=plan.describe)
-        if plan.told is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_TELL_S):
-                    await plan.told(result, fired.exit_code)
+                if start.stop is not None:
+                    await start.stop()
+            result = await build_result(plan.tmux, row, source, watch=watch, event=event)
+        await self._notify_end(plan, result, event, trace)
         return result
 
-    async def start(self, plan: Plan) -> str:
-        """Watch on by itself; answers its id once it has begun, so that nothing after that is missed."""
-        self._make_room()
-        kept = Kept(f"w{secrets.token_hex(4)}", plan)
-        begun = asyncio.Event()
-        kept.task = asyncio.create_task(self._keep(kept, begun))
-        self._kept[kept.id] = kept
-        waiting = asyncio.create_task(begun.wait())
+    async def _notify_end(
+        self, plan: WatchPlan, result: WatchResult, event: WatchEvent, trace: Trace
+    ) -> None:
+        """Tell the client about the end, unless it takes too long."""
+        if plan.listener.on_end is None:
+            return
         try:
-            await asyncio.wait({kept.task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if kept.task.done():
-                kept.task.result()  # what kept it from beginning is told here
+            async with asyncio.timeout(self.timing.end_notice_s):
+                await plan.listener.on_end(result, event.exit_code)
+        except TimeoutError:
+            trace.debug("client did not take the news of the end", seconds=self.timing.end_notice_s)
+
+    async def start(self, plan: WatchPlan) -> str:
+        """Start a watch in the background. Return its id once it has begun: no later output is missed."""
+        self._make_room()
+        watch = BackgroundWatch(f"w{secrets.token_hex(4)}", plan)
+        watch.task = self._tasks.start(self._run_in_background(watch), name=f"watch {watch.id}")
+        self._watches[watch.id] = watch
+        beginning = asyncio.create_task(watch.begun.wait())
+        try:
+            await asyncio.wait({watch.task, beginning}, return_when=asyncio.FIRST_COMPLETED)
+            if watch.start_error is not None:
+                raise watch.start_error
         except BaseException:
-            kept.task.cancel()
-            del self._kept[kept.id]
+            watch.task.cancel()
+            del self._watches[watch.id]
             raise
         finally:
-            waiting.cancel()
-        return kept.id
+            beginning.cancel()
+        return watch.id
 
     @property
-    def kept(self) -> Sequence[Kept]:
-        return tuple(self._kept.values())
+    def background_watches(self) -> Sequence[BackgroundWatch]:
+        return tuple(self._watches.values())
 
-    def get(self, watch: str) -> Kept:
-        if watch not in self._kept:
+    def get(self, watch_id: str) -> BackgroundWatch:
+        """Return a background watch by its id, or raise NotFound."""
+        if watch_id not in self._watches:
             hint = "Use notify-when to begin one."
-            raise NotFound("watch", watch[:40], hint=hint)
-        return self._kept[watch]
+            raise NotFound("watch", watch_id[:40], hint=hint)
+        return self._watches[watch_id]
 
-    async def cancel(self, watch: str) -> bool:
-        """Whether it was still watching."""
-        kept = self.get(watch)
-        if kept.status != "watching" or kept.task is None:
+    async def cancel(self, watch_id: str) -> bool:
+        """Cancel a background watch. Return whether it was still watching."""
+        watch = self.get(watch_id)
+        if watch.status is not WatchStatus.WATCHING or watch.task is None:
             return False
-        kept.task.cancel()
-        await asyncio.wait([kept.task])
-        return kept.status == "cancelled"
+        await cancel_and_wait([watch.task])
+        return watch.is_cancelled
 
     async def close(self) -> None:
-        tasks = [kept.task for kept in self._kept.values() if kept.task is not None]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._tasks.close()
 
-    async def _keep(self, kept: Kept, begun: asyncio.Event) -> None:
+    async def _run_in_background(self, watch: BackgroundWatch) -> None:
         try:
-            kept.result = await self.run(kept.plan, begun=begun)
-            kept.status = "done"
+            watch.result = await self._run(watch.plan, watch.id, watch.begun)
+            watch.status = WatchStatus.DONE
         except asyncio.CancelledError:
-            kept.status = "cancelled"
+            watch.status = WatchStatus.CANCELLED
             raise
-        except Exception as error:
-            kept.status = "done"
-            if not begun.is_set():
-                raise
-            # Nobody waits for this task: what ended it is kept for who asks, and is in the log.
-            log.warning("watch %s was lost", kept.id, exc_info=error)
-            kept.failure = str(error) if isinstance(error, MuxpilotError) else "by a fault of muxpilot"
+        except Exception as error:  # noqa: BLE001 - `start` raises it, or get-watch reports it
+            watch.status = WatchStatus.DONE
+            if not watch.begun.is_set():
+                watch.start_error = error
+                return
+            # No call waits for this task: get-watch reports the failure, and the log has the cause.
+            area("watch").warning("watch failed", watch=watch.id, error=error)
+            watch.failure = str(error) if isinstance(error, MuxpilotError) else "a bug in muxpilot"
         finally:
-            kept.ended.set()
+            watch.ended.set()
 
     def _make_room(self) -> None:
-        over = [kept for kept in self._kept.values() if kept.status != "watching"]
-        for kept in over[: max(0, len(over) - self._most + 1)]:
-            del self._kept[kept.id]
-        if sum(kept.status == "watching" for kept in self._kept.values()) >= self._most:
-            raise Refused(f"{self._most} watches are going on.", "Use cancel-watch to end some.")
+        """Forget the oldest finished watches; refuse another watch if too many are running."""
+        finished = [watch for watch in self._watches.values() if watch.status is not WatchStatus.WATCHING]
+        for watch in finished[: max(0, len(finished) - self._most + 1)]:
+            del self._watches[watch.id]
+        if sum(watch.status is WatchStatus.WATCHING for watch in self._watches.values()) >= self._most:
+            raise Refused(f"{self._most} watches are running.", "Use cancel-watch to end some.")

@@ -1,6 +1,6 @@
-"""How a watch begins: from now on, or with a command that a pane's shell runs.
+"""Where a watch begins: now, or with a command that the pane's shell runs.
 
-A command that its shell marks has a stream of its own: its output alone, which ends with its exit code.
+The output of a command that its shell marks goes to a stream of its own, which ends with its exit code.
 """
 
 from __future__ import annotations
@@ -10,92 +10,97 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from muxpilot.errors import MuxpilotError, Refused
-from muxpilot.processes.state import State, state_of
-from muxpilot.shells.command import Command, Status
-from muxpilot.shells.command_registry import Shells
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.shells.command_registry import CommandRegistry
+from muxpilot.tasks import TaskSet
+from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneStream, Tmux
-from muxpilot.tmux.streams import Exit
-from muxpilot.watch.foreground import is_at_prompt
-from muxpilot.watch.watch import Start
+from muxpilot.tmux.streams import ExitStatus
+from muxpilot.trace import area
+from muxpilot.watch.pane_watch import WatchStart
 
-Begin = Callable[[Tmux, Pane, PaneStream], Awaitable[Start]]
+StartWatch = Callable[[Tmux, Pane, PaneStream], Awaitable[WatchStart]]
 
-# What is busy for a moment is waited for, and longer a shell, which may still be starting.
-_PATIENCE_S, _SHELL_S = 1.0, 5.0
-_LOOK_AGAIN_S = 0.02
-# Whoever reads the pane for its shells may be ahead of us by all that the pane's stream remembers.
+# The shells' reader of the pane may be ahead of us by all that the pane's stream remembers.
 _MEMORY_BYTES = 4 << 20
-_FOR_EVER_S = 1e9
-_A_PROMPT = "$ "
+_NO_LIMIT_S = 1e9
+_ANY_PROMPT = "$ "
 
 
-async def from_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
+async def start_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
+    """Begin with the output that tmux has not read yet."""
     await tmux.streams.catch_up(pane.id)
-    with suppress(MuxpilotError):  # it has gone: then its stream says so
-        before = await tmux.capture.cursor_line(pane.id)
-        return Start(stream.end, typed=lambda: tmux.input.typed(pane.id), before=before)
-    return Start(stream.end)
+    with suppress(MuxpilotError):  # the pane is gone: its stream reports that
+        before = await tmux.capture.text_before_cursor(pane.id)
+        return WatchStart(
+            stream.end, recently_typed=lambda: tmux.input.recently_typed(pane.id), line_before=before
+        )
+    return WatchStart(stream.end)
 
 
-def running(text: str, shells: Shells, *, is_new: bool) -> Begin:
-    """Run a command in the pane's shell; the watch begins before that, so that nothing of it is missed."""
+def start_command(
+    text: str, shells: CommandRegistry, *, is_new: bool, timing: WatchTiming | None = None
+) -> StartWatch:
+    """Return a start that runs a command in the pane's shell; the watch gets all of its output."""
 
-    async def begin(tmux: Tmux, pane: Pane, stream: PaneStream) -> Start:
+    async def start(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
+        """Submit the command and return where its output begins."""
         if not is_new:
-            _refuse_busy(pane, await _prompt(pane))
-        own = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
+            _refuse_busy_pane(pane, await _wait_for_prompt(pane, timing or WatchTiming()))
+        command_stream = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
         command = await shells.submit(tmux, pane.id, text)
-        command.output.heard = own.feed
-        following = asyncio.create_task(_follow(command, own))
+        command.output.on_bytes = command_stream.feed
+        tasks = TaskSet(area("watch").child(server=tmux.socket, pane=pane.id, command=command.id))
+        tasks.start(_end_stream_with_command(command, command_stream))
 
-        async def leave() -> None:
-            following.cancel()
-            command.output.heard = None
+        async def stop() -> None:
+            command.output.on_bytes = None
             shells.withdraw(command)
+            await tasks.close()
 
-        return Start(
+        return WatchStart(
             0,
-            own,
-            leave,
-            has_begun=lambda: command.status is not Status.QUEUED,
-            # A shell that is still setting its terminal up echoes twice, with its prompt or without one.
-            typed=lambda: (text,),
-            before=_A_PROMPT,
+            command_stream,
+            stop,
+            has_begun=lambda: command.status is not CommandStatus.QUEUED,
+            # A shell that is still setting up its terminal echoes twice, with its prompt or without it.
+            recently_typed=lambda: (text,),
+            line_before=_ANY_PROMPT,
             is_incomplete=lambda: _is_incomplete(command),
         )
 
-    return begin
+    return start
 
 
-async def _follow(command: Command, own: PaneStream) -> None:
-    """What becomes of the command is the end of its stream; one that is not complete never begins."""
+async def _end_stream_with_command(command: Command, stream: PaneStream) -> None:
+    """Wait for the end of the command, and end its stream. An incomplete command never begins."""
     while not command.status.is_final and not _is_incomplete(command):
-        known = command.changes
-        await command.change(_FOR_EVER_S, since=known)
-    if command.output.lost:
-        own.gap("the pane's stream was interrupted", command.output.lost)
-    own.finish(Exit(command.exit_code), command.reason or "the shell is back at its prompt")
+        await command.wait_for_change(_NO_LIMIT_S, since=command.changes)
+    if command.output.lost_bytes:
+        stream.add_gap("the pane's stream was interrupted", command.output.lost_bytes)
+    stream.finish(ExitStatus(command.exit_code), command.reason or "the shell is back at its prompt")
 
 
 def _is_incomplete(command: Command) -> bool:
     return not command.status.is_final and command.waiting_for == "rest"
 
 
-async def _prompt(pane: Pane) -> State:
-    """The state once a shell is at its prompt; or as it is, where waiting longer would not help."""
+async def _wait_for_prompt(pane: Pane, timing: WatchTiming) -> ForegroundState:
+    """Return the state once a shell is at its prompt, or the last one if waiting longer does not help."""
     now = asyncio.get_running_loop().time
     began = now()
     while True:
-        state = await state_of(pane)
-        patience_s = _SHELL_S if state.is_shell else _PATIENCE_S
+        state = await read_state(pane)
+        patience_s = timing.busy_shell_s if state.is_shell else timing.busy_program_s
         if state.waiting_for is not None or state.is_remote or now() - began >= patience_s:
             return state
-        await asyncio.sleep(_LOOK_AGAIN_S)
+        await asyncio.sleep(timing.prompt_check_s)
 
 
-def _refuse_busy(pane: Pane, state: State) -> None:
-    """What is not known to be a program may be a shell at the far end of something: it is asked."""
-    if is_at_prompt(state) or not state.is_known or pane.is_dead:
+def _refuse_busy_pane(pane: Pane, state: ForegroundState) -> None:
+    """Raise Refused if a program is in the foreground. An unknown one may be a shell on another machine."""
+    if state.is_at_shell_prompt or not state.is_known or pane.is_dead:
         return
     raise Refused(
         f"Pane {pane.id!r} is busy with {state.foreground_cmd!r}: no shell is at its prompt there.",

@@ -1,109 +1,115 @@
-"""What a pane prints, sifted by triggers: line by line, and what is no line."""
+"""A pane's output against the triggers of a watch: line by line, and by what is no line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from muxpilot.terminal.lines import Printed
-from muxpilot.watch.line_matcher import Finder, Found
-from muxpilot.watch.mark_tracker import Piece
-from muxpilot.watch.triggers import Trigger
+from muxpilot.terminal.lines import LineBatch, LineSplitter
+from muxpilot.watch.line_matcher import LineMatch, LineMatcher
+from muxpilot.watch.mark_tracker import OutputPiece
+from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.typed_echo import is_echo
 
 _LONGEST_DETAIL = 500
 
-# Which triggers fired, by their place in the list, and with which words.
-Hits = dict[int, str]
+# The triggers that fired, by their place in the list, each with the detail of its event.
+Fired = dict[int, str]
 
 
 @dataclass(slots=True)
-class Sifted:
-    hits: Hits = field(default_factory=dict)
+class TriggerMatches:
+    """What a piece of output did: triggers that fired, new lines, and whether the screen changed."""
+
+    fired: Fired = field(default_factory=dict)
     lines: int = 0
     is_change: bool = False
 
 
-class Sieve:
-    """Takes chunks as they come."""
+class TriggerMatcher:
+    """Takes the output of a pane as it comes, and finds the triggers that it fires.
+
+    `typed` returns the texts that were typed into the pane lately: their echo does not count.
+    `line_before` is the text before the cursor when the watch begins, usually the prompt.
+    """
 
     def __init__(
         self,
         triggers: Sequence[Trigger],
         typed: Callable[[], Sequence[str]] = tuple,
         *,
-        before: str = "",
+        line_before: str = "",
     ) -> None:
-        """`typed` answers what was typed into the pane lately: its echo does not count, wherever the
-        prompt stood `before` the first line."""
+        self.ignored_echoes = 0
         self._triggers = triggers
         self._typed = typed
-        self._before = before
-        self._printed = Printed(needs_text=any(trigger.finder for trigger in triggers))
+        self._line_before = line_before
+        self._output = LineSplitter(needs_text=any(trigger.matcher for trigger in triggers))
+        self._typing = LineSplitter(needs_text=False)
 
-        self._unread = Printed(needs_text=False)
+    def match_open_line(self) -> Fired:
+        """Match the last line, which has no end yet: a pause says that no more of it comes."""
+        line = self._output.unfinished
+        return self._match_lines(line) if line else {}
 
-    def pause(self) -> Hits:
-        """Nothing more came for a while: the line that has no end yet counts as it is."""
-        rest = self._printed.rest
-        return self._hits(rest) if rest else {}
-
-    def sift(self, pieces: Sequence[Piece]) -> Sifted:
-        """All of them; what fits in an earlier piece decides."""
-        whole = Sifted()
+    def match(self, pieces: Sequence[OutputPiece]) -> TriggerMatches:
+        """Match the pieces of a chunk. The first piece that fires a trigger decides."""
+        whole = TriggerMatches()
         for piece in pieces:
-            sifted = self.feed(piece.data, is_typing=piece.is_typing)
-            whole.hits = whole.hits or sifted.hits
-            whole.lines += sifted.lines
-            whole.is_change = whole.is_change or sifted.is_change
+            found = self.feed(piece.data, is_typing=piece.is_typing)
+            whole.fired = whole.fired or found.fired
+            whole.lines += found.lines
+            whole.is_change = whole.is_change or found.is_change
         return whole
 
-    def feed(self, data: bytes, *, is_typing: bool = False) -> Sifted:
-        """Typing ends the line before it, and is no line itself."""
+    def feed(self, data: bytes, *, is_typing: bool = False) -> TriggerMatches:
+        """Match the next bytes. Typing ends the line before it, and is never matched as a line."""
         if is_typing:
-            hits, batch = self.pause(), self._unread.feed(data)
-            self._printed.cut()
-            self._before = ""
+            fired, batch = self.match_open_line(), self._typing.feed(data)
+            self._output.end_line()
+            self._line_before = ""
         else:
-            batch = self._printed.feed(data)
-            hits = self._hits(batch.block) if batch.lines else {}
-        self._before = "" if batch.lines else self._before
-        for index, trigger in enumerate(self._triggers):
-            if trigger.name == "bell" and batch.bells:
-                hits[index] = "The pane rang its bell"
-            elif trigger.name == "change" and batch.is_change:
-                hits[index] = "The screen changed"
-        return Sifted(hits, batch.lines, batch.is_change)
+            batch = self._output.feed(data)
+            fired = self._match_lines(batch.block) if batch.lines else {}
+        self._line_before = "" if batch.lines else self._line_before
+        return TriggerMatches(fired | self._match_batch(batch), batch.lines, batch.is_change)
 
-    def _hits(self, block: bytes) -> Hits:
-        """Of several lines, the first that fits any trigger; of that line, every trigger that it fits."""
+    def _match_batch(self, batch: LineBatch) -> Fired:
+        return {
+            index: detail
+            for index, trigger in enumerate(self._triggers)
+            if (detail := trigger.check_output(batch)) is not None
+        }
+
+    def _match_lines(self, block: bytes) -> Fired:
+        """Find the first line that fits any trigger, and return every trigger that this line fits."""
         found = {
             index: first
             for index, trigger in enumerate(self._triggers)
-            if trigger.finder is not None and (first := self._first(trigger.finder, block))
+            if trigger.matcher is not None and (first := self._find_first(trigger.matcher, block))
         }
         earliest = min((first.at for first in found.values()), default=0)
         return {
-            index: _words(self._triggers[index], first.line)
+            index: _describe(self._triggers[index], first.line)
             for index, first in found.items()
             if first.at == earliest
         }
 
-    def _first(self, finder: Finder, block: bytes) -> Found | None:
+    def _find_first(self, matcher: LineMatcher, block: bytes) -> LineMatch | None:
+        """Return the first line that matches and is not the echo of typed text."""
         at = 0
-        while (found := finder.first(block[at:])) is not None:
+        while (found := matcher.find_first(block[at:])) is not None:
             at += found.at
-            before = self._before if at == 0 else ""
+            before = self._line_before if at == 0 else ""
             if not is_echo(before + found.line.decode("utf-8", "replace"), self._typed()):
-                return Found(at, found.line)
+                return LineMatch(at, found.line)
+            self.ignored_echoes += 1
             at += len(found.line) + 1
             if at > len(block):
                 return None
         return None
 
 
-def _words(trigger: Trigger, line: bytes) -> str:
+def _describe(trigger: Trigger, line: bytes) -> str:
     text = line.decode("utf-8", "replace").strip()[:_LONGEST_DETAIL]
-    if trigger.name == "error":
-        return f"Matched error pattern: {text}"
-    return f"Ready — matched: {text}" if trigger.is_readiness else f'Matched pattern "{trigger.text}": {text}'
+    return trigger.type.describe_line(trigger, text) if trigger.type.describe_line is not None else text

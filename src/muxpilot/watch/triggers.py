@@ -1,136 +1,227 @@
-"""What a watch waits for: one row per trigger, and how a list of them is read."""
+"""The table of triggers: how each is written, and when it fires.
+
+To add a trigger, add a row to `_ROWS` and the function of its hook. `trigger.py` explains the hooks.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from muxpilot.errors import BadInput
-from muxpilot.records import record
-from muxpilot.watch.line_matcher import Finder
-from muxpilot.watch.urls import LOOPBACK_ONLY, Address, address
+from muxpilot.terminal.lines import LineBatch
+from muxpilot.watch.line_matcher import LineMatcher
+from muxpilot.watch.probes import Probes
+from muxpilot.watch.trigger import (
+    NEVER,
+    Activity,
+    Alarm,
+    Ending,
+    ForegroundCheck,
+    ParseTrigger,
+    Trigger,
+    TriggerType,
+)
+from muxpilot.watch.urls import LOOPBACK_ONLY, parse_url
 
 ARGUMENT = "triggers"
 
-# The words of an error, in any case; FAIL only as a word of its own and in capitals: "failover" is none.
+# Words of an error, in any case. FAIL counts only as a word and in capitals: "failover" is no error.
 ERROR_WORDS = r"(?i:error[:\s]|fatal|panic|exception|failed)|\bFAIL\b"
-
-
-@record
-class Trigger:
-    """One thing to wait for; `word` is how it was asked for, and the event that is told."""
-
-    word: str
-    name: str
-    number: float = 0.0
-    text: str = ""
-    finder: Finder | None = None
-    address: Address | None = None
-    is_readiness: bool = False
-
-
-def readiness(pattern: str) -> Trigger:
-    """The pattern of a command that is started: told as a pattern trigger, and the first in the list."""
-    if not pattern:
-        raise BadInput("The argument 'pattern' is empty.", "Give a line that says that it is ready.")
-    finder = Finder(pattern, "pattern")
-    return Trigger(f"pattern:{pattern}", "pattern", text=pattern, finder=finder, is_readiness=True)
-
-
-# From what stands behind the colon to a trigger. `hosts` are those that a url may name besides this one.
-Reader = Callable[[str, str, str, tuple[str, ...]], Trigger]
-
-
-def _plain(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-    if word != name:
-        raise BadInput(f"The trigger {word[:60]!r} takes no value.", f"Write {name!r}.")
-    return Trigger(word, name)
-
-
-def _number(low: float, high: int, what: str, *, example: int, is_whole: bool) -> Reader:
-    digits = r"\d{1,9}" if is_whole else r"\d{1,9}(\.\d{1,6})?"
-
-    def read(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-        if not re.fullmatch(digits, text, re.ASCII) or not low <= float(text) <= high:
-            raise BadInput(
-                f"The trigger {word[:60]!r} needs {what} from {low} to {high}.", f"Write {name}:{example}."
-            )
-        return Trigger(word, name, number=float(text))
-
-    return read
-
-
-def _errors(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-    _plain(word, name, text, hosts)
-    return Trigger(word, name, finder=Finder(ERROR_WORDS, ARGUMENT))
-
-
-def _pattern(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-    if not text:
-        raise BadInput(f"The trigger {word!r} has no pattern.", "Write pattern:REGEX.")
-    return Trigger(word, name, text=text, finder=Finder(text, word[:200]))
-
-
-def _url(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-    return Trigger(word, name, text=text, address=address(text, hosts))
-
-
-def _file(word: str, name: str, text: str, hosts: tuple[str, ...]) -> Trigger:
-    if not text or "\0" in text:
-        raise BadInput(f"The trigger {word[:60]!r} names no file.", "Write file:PATH.")
-    return Trigger(word, name, text=text)
-
 
 _DAY_S = 86_400
 _MOST = 32
-TRIGGERS: dict[str, Reader] = {
-    "exit": _plain,
-    "shell": _plain,
-    "user_input": _plain,
-    "password": _plain,
-    "error": _errors,
-    "bell": _plain,
-    "idle": _number(0.01, _DAY_S, "a number of seconds", example=5, is_whole=False),
-    "pattern": _pattern,
-    "port": _number(1, 65_535, "a port", example=8000, is_whole=True),
-    "url": _url,
-    "file": _file,
-    "change": _plain,
-    "quiet": _number(1, 1000 * _DAY_S, "a number of milliseconds", example=500, is_whole=True),
-}
 
-# Their values may hold anything, commas too.
-_FREE = ("pattern", "url", "file")
+
+# How a trigger is written
+
+
+def _parse_without_value(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    if word != kind.name:
+        raise BadInput(f"The trigger {word[:60]!r} takes no value.", f"Write {kind.name!r}.")
+    return Trigger(word, kind)
+
+
+def _parse_number(low: float, high: int, what: str, *, example: int, is_whole: bool) -> ParseTrigger:
+    """Return a parser for a number in a range; `what` names it in the error."""
+    digits = r"\d{1,9}" if is_whole else r"\d{1,9}(\.\d{1,6})?"
+
+    def parse(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+        """Return the trigger, or raise BadInput with the range that is allowed."""
+        if not re.fullmatch(digits, text, re.ASCII) or not low <= float(text) <= high:
+            raise BadInput(
+                f"The trigger {word[:60]!r} needs {what} from {low} to {high}.",
+                f"Write {kind.name}:{example}.",
+            )
+        return Trigger(word, kind, number=float(text))
+
+    return parse
+
+
+def _parse_error(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    _parse_without_value(kind, word, text, hosts)
+    return Trigger(word, kind, matcher=LineMatcher(ERROR_WORDS, ARGUMENT))
+
+
+def _parse_pattern(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    if not text:
+        raise BadInput(f"The trigger {word!r} has no pattern.", "Write pattern:REGEX.")
+    return Trigger(word, kind, text=text, matcher=LineMatcher(text, word[:200]))
+
+
+def _parse_address(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    return Trigger(word, kind, text=text, address=parse_url(text, hosts))
+
+
+def _parse_path(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+    if not text or "\0" in text:
+        raise BadInput(f"The trigger {word[:60]!r} names no file.", "Write file:PATH.")
+    return Trigger(word, kind, text=text)
+
+
+# When a trigger fires
+
+
+def _describe_error(trigger: Trigger, line: str) -> str:
+    return f"Matched error pattern: {line}"
+
+
+def _describe_pattern(trigger: Trigger, line: str) -> str:
+    return f'Matched pattern "{trigger.text}": {line}'
+
+
+def _describe_readiness(trigger: Trigger, line: str) -> str:
+    return f"Ready — matched: {line}"
+
+
+def _check_bell(batch: LineBatch) -> str | None:
+    return "The pane rang its bell" if batch.bells else None
+
+
+def _check_change(batch: LineBatch) -> str | None:
+    return "The screen changed" if batch.is_change else None
+
+
+def _check_last_change(ending: Ending) -> str | None:
+    return "The pane's program ended" if ending.is_pane and ending.is_new else None
+
+
+def _check_exit(check: ForegroundCheck) -> str | None:
+    return check.ending.describe() if check.ending is not None else None
+
+
+def _check_prompt(check: ForegroundCheck) -> str | None:
+    state = check.state
+    return f"{state.foreground_cmd} is at its prompt" if state.is_at_shell_prompt else None
+
+
+def _check_input(check: ForegroundCheck) -> str | None:
+    state = check.state
+    if state.waiting_for is None or state.is_at_shell_prompt:
+        return None
+    return f'Process "{state.foreground_cmd}" is waiting for user input'
+
+
+def _check_password(check: ForegroundCheck) -> str | None:
+    state = check.state
+    if state.waiting_for != "password":
+        return None
+    return f'Process "{state.foreground_cmd}" reads with the echo off'
+
+
+def _when_idle(trigger: Trigger, activity: Activity) -> Alarm:
+    return activity.last_output + trigger.number, f"No new output for {trigger.number:g}s"
+
+
+def _when_quiet(trigger: Trigger, activity: Activity) -> Alarm:
+    changed = activity.last_change
+    due = changed + trigger.number / 1000 if changed is not None else NEVER
+    return due, f"Nothing changed for {trigger.number:g} ms"
+
+
+async def _probe_port(trigger: Trigger, probes: Probes, folder: str) -> str:
+    return await probes.wait_for_port(int(trigger.number))
+
+
+async def _probe_address(trigger: Trigger, probes: Probes, folder: str) -> str:
+    assert trigger.address is not None
+    return await probes.wait_for_answer(trigger.address)
+
+
+async def _probe_file(trigger: Trigger, probes: Probes, folder: str) -> str:
+    return await probes.wait_for_file(trigger.text, folder)
+
+
+_parse_seconds = _parse_number(0.01, _DAY_S, "a number of seconds", example=5, is_whole=False)
+_parse_port = _parse_number(1, 65_535, "a port", example=8000, is_whole=True)
+_parse_ms = _parse_number(1, 1000 * _DAY_S, "a number of milliseconds", example=500, is_whole=True)
+
+_ROWS = (
+    TriggerType("exit", _parse_without_value, on_end=Ending.describe, on_state=_check_exit),
+    TriggerType("shell", _parse_without_value, on_state=_check_prompt),
+    TriggerType("user_input", _parse_without_value, on_state=_check_input),
+    TriggerType("password", _parse_without_value, on_state=_check_password),
+    TriggerType("error", _parse_error, describe_line=_describe_error),
+    TriggerType("bell", _parse_without_value, on_output=_check_bell),
+    TriggerType("idle", _parse_seconds, "N", on_clock=_when_idle),
+    TriggerType("pattern", _parse_pattern, "REGEX", is_free_text=True, describe_line=_describe_pattern),
+    TriggerType("port", _parse_port, "N", probe=_probe_port),
+    TriggerType("url", _parse_address, "URL", is_free_text=True, probe=_probe_address),
+    TriggerType("file", _parse_path, "PATH", is_free_text=True, probe=_probe_file),
+    TriggerType("change", _parse_without_value, on_output=_check_change, on_end=_check_last_change),
+    TriggerType("quiet", _parse_ms, "MS", on_clock=_when_quiet),
+)
+TRIGGERS = {row.name: row for row in _ROWS}
+# The pattern of start-and-watch: written by itself, and reported as a pattern with other words.
+_READINESS = TriggerType(
+    "pattern", _parse_pattern, "REGEX", is_free_text=True, describe_line=_describe_readiness
+)
+
+# A comma before the name of a trigger.
 _NEXT = re.compile(rf",\s*(?=(?:{'|'.join(TRIGGERS)})\s*(?:[:,]|\Z))")
 
 
-def parse(given: str | Sequence[str], *, hosts: tuple[str, ...] = LOOPBACK_ONLY) -> tuple[Trigger, ...]:
-    """The triggers of a list, one each, or of a text that has commas between them."""
+def readiness_trigger(pattern: str) -> Trigger:
+    """Return the trigger for the line that says that a started command is ready."""
+    if not pattern:
+        raise BadInput("The argument 'pattern' is empty.", "Give a line that says that it is ready.")
+    return Trigger(f"pattern:{pattern}", _READINESS, text=pattern, matcher=LineMatcher(pattern, "pattern"))
+
+
+def quiet_trigger(seconds: float) -> Trigger:
+    """Return a trigger for a pane that has changed and then not changed for some time."""
+    return Trigger("quiet", TRIGGERS["quiet"], number=seconds * 1000)
+
+
+def parse_triggers(
+    given: str | Sequence[str], *, hosts: tuple[str, ...] = LOOPBACK_ONLY
+) -> tuple[Trigger, ...]:
+    """Return the triggers of a list with one each, or of a text with commas between them."""
     words = _split(given) if isinstance(given, str) else list(given)
     if not words:
-        raise BadInput(f"The argument {ARGUMENT!r} names nothing to wait for.", _known())
+        raise BadInput(f"The argument {ARGUMENT!r} names nothing to wait for.", _list_triggers())
     if len(words) > _MOST:
         raise BadInput(f"The argument {ARGUMENT!r} has {len(words)} triggers.", f"Use at most {_MOST}.")
-    return tuple(_read(word.strip(), hosts) for word in words)
+    return tuple(_parse(word.strip(), hosts) for word in words)
 
 
 def _split(text: str) -> list[str]:
-    """At commas before a known name: any other comma belongs to a value that may hold one."""
+    """Split at commas before the name of a trigger: any other comma may belong to a free-text value."""
     words: list[str] = []
     for part in _NEXT.split(text):
-        words += [part] if part.strip().partition(":")[0] in _FREE else part.split(",")
+        row = TRIGGERS.get(part.strip().partition(":")[0])
+        words += [part] if row is not None and row.is_free_text else part.split(",")
     return [word for word in words if word.strip()]
 
 
-def _read(word: str, hosts: tuple[str, ...]) -> Trigger:
+def _parse(word: str, hosts: tuple[str, ...]) -> Trigger:
     name, _, text = word.partition(":")
-    read = TRIGGERS.get(name)
-    if read is None:
-        raise BadInput(f"{word[:60]!r} in the argument {ARGUMENT!r} is not a trigger.", _known())
-    return read(word, name, text, hosts)
+    row = TRIGGERS.get(name)
+    if row is None:
+        raise BadInput(f"{word[:60]!r} in the argument {ARGUMENT!r} is not a trigger.", _list_triggers())
+    return row.parse(row, word, text, hosts)
 
 
-def _known() -> str:
-    values = {"idle": "idle:N", "pattern": "pattern:REGEX", "port": "port:N", "url": "url:URL"}
-    values |= {"file": "file:PATH", "quiet": "quiet:MS"}
-    return f"Use some of: {', '.join(values.get(name, name) for name in TRIGGERS)}."
+def _list_triggers() -> str:
+    known = (f"{row.name}:{row.value}" if row.value else row.name for row in _ROWS)
+    return f"Use some of: {', '.join(known)}."

@@ -1,19 +1,17 @@
-"""The echo of what was typed: a prompt and that text behind it are no output of anything."""
+"""Recognizing the echo of typed text: a prompt with that text after it is no output of a program."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-# Such as end prompts, and a blank; ":" and ")" end other lines too often.
-_PROMPT = re.compile("[$#%>\u00bb\u03bb\u203a\u276f\u279c\u27e9] +$")
+from muxpilot.terminal.prompt_signs import ends_with_prompt_and_blank
 
 
 def is_echo(line: str, typed: Sequence[str]) -> bool:
-    """Whether a line is a prompt with the last line of one of these texts."""
+    """Return whether a line is a prompt followed by the last line of one of these texts."""
     shown = line.rstrip()
     for text in typed:
         wanted = text.rstrip().rpartition("\n")[2].strip()
-        if wanted and shown.endswith(wanted) and _PROMPT.search(shown.removesuffix(wanted)):
+        if wanted and shown.endswith(wanted) and ends_with_prompt_and_blank(shown.removesuffix(wanted)):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Which addresses a url trigger may ask: this machine's own, and hosts that somebody allowed."""
+"""Which addresses a url trigger may ask: this machine's own, and hosts that the configuration allows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LOOPBACKS = ("127.0.0.1", "::1")
 
 
 @record
-class Address:
-    """Where to connect, and what to ask for; `hosts` are tried in turn."""
+class HttpAddress:
+    """Where to connect, and what to ask for; `hosts` are tried one after the other."""
 
     hosts: tuple[str, ...]
     port: int
@@ -26,10 +26,11 @@ class Address:
     path: str
 
 
-def address(url: str, allowed: tuple[str, ...]) -> Address:
+def parse_url(url: str, allowed: tuple[str, ...]) -> HttpAddress:
+    """Return the address of a URL, or raise BadInput if it names neither this machine nor an allowed host."""
     parts = _split(url)
     host = (parts.hostname or "").rstrip(".")
-    hosts = _this_machine(host)
+    hosts = _local_addresses(host)
     if not hosts and host not in allowed:
         raise BadInput(
             f"The trigger 'url:{url[:60]}' names the host {host[:60]!r}, which is not this machine.",
@@ -41,11 +42,11 @@ def address(url: str, allowed: tuple[str, ...]) -> Address:
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     port = _port(parts) or _PORTS[parts.scheme]
-    return Address(hosts or (host,), port, parts.scheme == "https", parts.netloc, path)
+    return HttpAddress(hosts or (host,), port, parts.scheme == "https", parts.netloc, path)
 
 
 def _split(url: str) -> SplitResult:
-    """A url goes into a request as it is: no blanks, no controls, no names of users."""
+    """Split a URL. It goes into a request as it is: refuse blanks, controls and user names."""
     try:
         parts = urlsplit(url) if re.fullmatch("[!-~]{1,2000}", url) else None
         if parts is None or parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
@@ -65,14 +66,14 @@ def _port(parts: SplitResult) -> int | None:
     return parts.port
 
 
-def _this_machine(host: str) -> tuple[str, ...]:
-    """The addresses of a name that can only mean this machine; no resolver is asked."""
+def _local_addresses(host: str) -> tuple[str, ...]:
+    """Return the addresses of a host that can only mean this machine, without asking a resolver."""
     if host == "localhost" or host.endswith(".localhost"):
         return LOOPBACKS
     try:
         number = ipaddress.ip_address(host)
     except ValueError:
         return ()
-    if number.is_unspecified:  # what servers say that listen everywhere
+    if number.is_unspecified:  # servers that listen on all addresses print 0.0.0.0
         return LOOPBACKS
     return (host,) if number.is_loopback else ()

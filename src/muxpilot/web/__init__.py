@@ -1,1 +1,1 @@
-"""What every HTTP page and endpoint shares: listening sockets, ASGI helpers, the web server."""
+"""What the MCP server over HTTP and the view page share: listening sockets, ASGI helpers, uvicorn."""

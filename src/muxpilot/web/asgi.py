@@ -1,4 +1,4 @@
-"""Who asks over HTTP, from where, and how somebody is refused: for whatever is served on this machine."""
+"""Check the Host and Origin of HTTP requests, and refuse requests: for all that muxpilot serves."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from muxpilot.trace import area
 from muxpilot.web.listen import is_loopback
 
-Scope = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Asgi = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+
+trace = area("server")
 
 
-class Refusal(Exception):
-    """An answer in place of the protocol's."""
+class HttpRefusal(Exception):
+    """A request that is not served, with the status and text of the response."""
 
-    def __init__(self, status: int, words: str, **headers: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, reason: str, **headers: str) -> None:
+        super().__init__(reason)
         self.status = status
         self.headers = {"content-type": "text/plain; charset=utf-8", **headers}
 
@@ -28,17 +31,17 @@ class Refusal(Exception):
         return f"{self}\n".encode()
 
 
-def check_place(headers: Mapping[bytes, bytes], *, is_local: bool) -> None:
-    """A page of somebody else in a browser here cannot choose its Origin, nor the Host of its own name."""
+def check_host_and_origin(headers: Mapping[bytes, bytes], *, is_local: bool) -> None:
+    """Refuse requests of foreign web pages (DNS rebinding): a page can forge neither Host nor Origin."""
     if is_local and not _is_local_name(headers.get(b"host", b"")):
-        raise Refusal(421, "This Host is not served here. Use localhost or 127.0.0.1.")
+        raise HttpRefusal(421, "This Host is not served. Use localhost or 127.0.0.1.")
     origin = headers.get(b"origin")
     if origin is not None and not _is_local_origin(origin):
-        raise Refusal(403, "Pages of this Origin are not served.")
+        raise HttpRefusal(403, "Pages of this Origin are not served.")
 
 
-def headers_of(scope: Scope) -> Mapping[bytes, bytes]:
-    """A header that is there twice is as good as wrong: nothing that we ask for matches both."""
+def collect_headers(scope: AsgiScope) -> Mapping[bytes, bytes]:
+    """Return the headers. The values of a repeated one are joined, so that no check accepts them."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         found[name] = found[name] + b", " + value if name in found else value
@@ -48,7 +51,7 @@ def headers_of(scope: Scope) -> Mapping[bytes, bytes]:
 def _is_local_name(host: bytes) -> bool:
     try:
         parts = urlsplit(f"//{host.decode('ascii')}")
-        _ = parts.port  # a port that is none is refused
+        _ = parts.port  # raises if it is not a port
     except ValueError:
         return False
     return parts.netloc != "" and parts.username is None and _is_this_machine(parts.hostname)
@@ -63,7 +66,9 @@ def _is_this_machine(name: str | None) -> bool:
     return name is not None and (name == "localhost" or is_loopback(name))
 
 
-async def refuse(send: Send, refusal: Refusal) -> None:
+async def send_refusal(send: Send, refusal: HttpRefusal) -> None:
+    """Send the response of a refused request."""
+    trace.info("request refused", status=refusal.status, reason=refusal)
     body = refusal.body
     headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
     headers.append((b"content-length", str(len(body)).encode()))

@@ -1,4 +1,4 @@
-"""The web server: uvicorn, as quiet and as small as it can be."""
+"""uvicorn without its logs, signal handlers and optional parts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from muxpilot.web.asgi import Asgi
 MOST_CONNECTIONS = 2000
 
 
-class Web(uvicorn.Server):
-    """Signals are ours to take: uvicorn would raise them again when it has ended."""
+class UvicornServer(uvicorn.Server):
+    """A uvicorn server that leaves signals to muxpilot: uvicorn would raise them again when it has ended."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
-    def hurry(self) -> None:
+    def force_close(self) -> None:
+        """Close open connections without waiting for their requests."""
         self.force_exit = True
 
 
-def config(application: Asgi) -> uvicorn.Config:
+def build_config(application: Asgi) -> uvicorn.Config:
+    """Return the settings that all our servers use."""
     return uvicorn.Config(
         application,
         http="h11",
@@ -31,7 +33,7 @@ def config(application: Asgi) -> uvicorn.Config:
         lifespan="off",
         access_log=False,
         log_config=None,
-        log_level="critical",  # what goes wrong in a request is told by whoever serves it
+        log_level="critical",  # the applications report their own errors
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,

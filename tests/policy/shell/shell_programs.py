@@ -1,4 +1,4 @@
-"""A PATH for texts that nobody knows: few programs, and an rm that only tells that it ran."""
+"""A PATH for random texts: few programs, and an rm that only records that it ran."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def harmless(folder: Path, told: str, names: Iterable[str]) -> Path:
-    """No links: what a random text writes over must be ours."""
+def make_programs(folder: Path, told: str, names: Iterable[str]) -> Path:
+    """Write programs into a folder, not as links: a random text may overwrite them."""
     folder.mkdir()
     scripts = {name: f'exec {shutil.which(name) or name} "$@"' for name in names}
     for name, line in {**scripts, "rm": f'echo {told} >>"$TOLD"'}.items():

@@ -1,4 +1,4 @@
-"""The filter against bash itself: of thousands of random texts, none that passes may run what is denied."""
+"""The filter against real bash: of thousands of random texts, none that passes may run a denied command."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.patterns import compiled
+from muxpilot.patterns import compile_regex
 from muxpilot.policy.commands import CommandRule
-from tests.policy.shell.shell_programs import harmless
+from tests.policy.shell.shell_programs import make_programs
 
-DENY_RM = CommandRule(is_allowlist=False, patterns=(compiled(r"^rm\b", "patterns"),))
-ALLOW_FEW = CommandRule(is_allowlist=True, patterns=(compiled(r"^(echo|true|:|cat)\b", "patterns"),))
+DENY_RM = CommandRule(is_allowlist=False, patterns=(compile_regex(r"^rm\b", "patterns"),))
+ALLOW_FEW = CommandRule(is_allowlist=True, patterns=(compile_regex(r"^(echo|true|:|cat)\b", "patterns"),))
 
 # No function definitions: a random one may call itself for ever.
 PIECES = (
@@ -122,16 +122,18 @@ PIECES = (
 TRIED = 12_000
 
 
-def passing(seed: int) -> list[str]:
+def random_passing_texts(seed: int) -> list[str]:
     chance = random.Random(seed)
     texts = {"".join(chance.choices(PIECES, k=chance.randint(2, 8))) for _ in range(TRIED)}
     likely = [text for text in sorted(texts) if "r" in text and "m" in text]
-    return [text for text in likely if DENY_RM.refusal(text) is None or ALLOW_FEW.refusal(text) is None]
+    return [
+        text for text in likely if DENY_RM.find_denial(text) is None or ALLOW_FEW.find_denial(text) is None
+    ]
 
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    return harmless(tmp_path / "bin", '"$NUMBER"', ("sh", "env", "cat", "nohup", "true"))
+    return make_programs(tmp_path / "bin", '"$NUMBER"', ("sh", "env", "cat", "nohup", "true"))
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -141,7 +143,7 @@ def test_no_text_that_passes_runs_what_is_denied(seed: int, programs: Path, tmp_
     told, work = tmp_path / "told", tmp_path / "work"
     told.touch()
     work.mkdir()
-    texts = passing(seed)
+    texts = random_passing_texts(seed)
     assert len(texts) > 100
     quoted = [text.replace("'", "'\\''") for text in texts]
     script = "\n".join(

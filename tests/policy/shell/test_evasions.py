@@ -1,15 +1,13 @@
-"""The command filter against a table of what tries to get past it."""
+"""The command filter against a table of evasions."""
 
 from __future__ import annotations
 
-import pytest
-
-from muxpilot.patterns import compiled
+from muxpilot.patterns import compile_regex
 from muxpilot.policy.commands import CommandRule
 
-DENY_RM = CommandRule(is_allowlist=False, patterns=(compiled(r"^rm\b", "patterns"),))
+DENY_RM = CommandRule(is_allowlist=False, patterns=(compile_regex(r"^rm\b", "patterns"),))
 ALLOW_FEW = CommandRule(
-    is_allowlist=True, patterns=(compiled(r"^(ls|echo|cat|git status|printf|make|true)\b", "patterns"),)
+    is_allowlist=True, patterns=(compile_regex(r"^(ls|echo|cat|git status|printf|make|true)\b", "patterns"),)
 )
 
 # Each would run rm, or something that only the shell knows.
@@ -271,7 +269,6 @@ EVASIONS = (
 )
 
 
-@pytest.mark.parametrize("text", EVASIONS)
-def test_an_evasion_is_refused_by_a_denylist_and_by_an_allowlist(text: str) -> None:
-    assert DENY_RM.refusal(text) is not None
-    assert ALLOW_FEW.refusal(text) is not None
+def test_an_evasion_is_refused_by_a_denylist_and_by_an_allowlist() -> None:
+    assert [text for text in EVASIONS if DENY_RM.find_denial(text) is None] == []
+    assert [text for text in EVASIONS if ALLOW_FEW.find_denial(text) is None] == []

@@ -1,4 +1,4 @@
-"""What a shell might run of text that the grammar cannot read, found in time; programs that run others."""
+"""Guesses at text that the grammar cannot read, in linear time, and programs that run others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from muxpilot.patterns import compiled
+from muxpilot.patterns import compile_regex
 from muxpilot.policy.commands import CommandRule
-from muxpilot.policy.shell import pieces
+from muxpilot.policy.shell import split_commands
 
-DENY_RM = CommandRule(is_allowlist=False, patterns=(compiled(r"^rm\b", "patterns"),))
+DENY_RM = CommandRule(is_allowlist=False, patterns=(compile_regex(r"^rm\b", "patterns"),))
 _LIMIT_S = 2.0
 
 
@@ -40,19 +40,19 @@ _LIMIT_S = 2.0
     ],
 )
 def test_a_name_that_is_put_together_does_not_hide_in_what_cannot_be_read(text: str) -> None:
-    assert DENY_RM.refusal(text, is_typed=True) is not None
+    assert DENY_RM.find_denial(text, is_typed=True) is not None
 
 
 @pytest.mark.parametrize(
     "text", ["print(x[0])", "d = {k: v[0] for k in (1, 2)}", "it costs $5 (or so", "a = (1,"]
 )
 def test_text_for_other_programs_passes(text: str) -> None:
-    assert DENY_RM.refusal(text, is_typed=True) is None
+    assert DENY_RM.find_denial(text, is_typed=True) is None
 
 
 def test_only_what_stands_before_a_command_is_taken_away() -> None:
-    assert list(pieces("A=1 if time rm if x")) == ["rm if x"]
-    assert list(pieces("for x")) == ["for x"]
+    assert list(split_commands("A=1 if time rm if x")) == ["rm if x"]
+    assert list(split_commands("for x")) == ["for x"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_only_what_stands_before_a_command_is_taken_away() -> None:
 )
 def test_no_text_holds_up_the_judgement(text: str) -> None:
     began = time.process_time()
-    DENY_RM.refusal(text, is_typed=True)
+    DENY_RM.find_denial(text, is_typed=True)
     assert time.process_time() - began < _LIMIT_S
 
 
@@ -89,7 +89,7 @@ def test_no_text_holds_up_the_judgement(text: str) -> None:
     ],
 )
 def test_what_a_program_is_given_to_run_is_judged(text: str) -> None:
-    assert DENY_RM.refusal(text) is not None
+    assert DENY_RM.find_denial(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_what_a_program_is_given_to_run_is_judged(text: str) -> None:
     ],
 )
 def test_programs_that_run_nothing_that_is_denied_pass(text: str) -> None:
-    assert DENY_RM.refusal(text) is None
+    assert DENY_RM.find_denial(text) is None

@@ -1,10 +1,10 @@
-"""The command filter against what honest people type: a denylist lets it pass, an allowlist what it names."""
+"""The command filter on ordinary commands: a denylist lets them pass, an allowlist those that it names."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.patterns import compiled
+from muxpilot.patterns import compile_regex
 from muxpilot.policy.commands import CommandRule
 from tests.policy.shell.test_evasions import ALLOW_FEW, DENY_RM
 
@@ -124,9 +124,8 @@ HONEST = (
 )
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_an_honest_command_passes_a_denylist(text: str) -> None:
-    assert DENY_RM.refusal(text) is None
+def test_an_honest_command_passes_a_denylist() -> None:
+    assert [text for text in HONEST if DENY_RM.find_denial(text) is not None] == []
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_an_honest_command_passes_a_denylist(text: str) -> None:
     ],
 )
 def test_what_is_allowed_passes_an_allowlist(text: str) -> None:
-    assert ALLOW_FEW.refusal(text) is None
+    assert ALLOW_FEW.find_denial(text) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,7 @@ def test_what_is_allowed_passes_an_allowlist(text: str) -> None:
     ],
 )
 def test_what_is_not_allowed_is_refused_by_an_allowlist(text: str) -> None:
-    assert ALLOW_FEW.refusal(text) is not None
+    assert ALLOW_FEW.find_denial(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -202,5 +201,5 @@ def test_what_is_not_allowed_is_refused_by_an_allowlist(text: str) -> None:
     ],
 )
 def test_a_pattern_sees_a_statement_as_a_person_means_it(pattern: str, text: str) -> None:
-    rule = CommandRule(is_allowlist=False, patterns=(compiled(pattern, "patterns"),))
-    assert rule.refusal(text) is not None
+    rule = CommandRule(is_allowlist=False, patterns=(compile_regex(pattern, "patterns"),))
+    assert rule.find_denial(text) is not None

@@ -1,4 +1,4 @@
-"""The filter against zsh and fish themselves: what runs there, though bash would not run it, is refused."""
+"""The filter against real zsh and fish: what they run although bash would not is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policy.shell.shell_programs import harmless
+from tests.policy.shell.shell_programs import make_programs
 from tests.policy.shell.test_against_bash import ALLOW_FEW, DENY_RM, PIECES
 
 # As a person types them: zsh's comments, for one, are none there.
@@ -144,7 +144,7 @@ TRIED = {"is_at_prompt": 2_000, "is_typed": 400}
 
 
 def passes(text: str, way: str = "is_at_prompt") -> bool:
-    return any(rule.refusal(text, **{way: True}) is None for rule in (DENY_RM, ALLOW_FEW))
+    return any(rule.find_denial(text, **{way: True}) is None for rule in (DENY_RM, ALLOW_FEW))
 
 
 def needs(shell: str) -> None:
@@ -154,13 +154,13 @@ def needs(shell: str) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    return harmless(
+    return make_programs(
         tmp_path / "bin", "ran", "sh env cat true touch xargs find split mktemp sleep bash".split()
     )
 
 
-def ran(shell: str, programs: Path, number: int, text: str, limit_s: float) -> bool:
-    """Whether rm runs when this is typed into that shell."""
+def runs_rm(shell: str, programs: Path, number: int, text: str, limit_s: float) -> bool:
+    """Type a text into a shell and tell whether rm runs."""
     work = programs.parent / f"work{number}"
     work.mkdir()
     told = programs.parent / f"told{number}"
@@ -182,9 +182,9 @@ def ran(shell: str, programs: Path, number: int, text: str, limit_s: float) -> b
     return told.exists()
 
 
-def all_that_ran(shell: str, programs: Path, texts: list[str], *, limit_s: float = 5) -> Iterator[str]:
+def texts_that_run_rm(shell: str, programs: Path, texts: list[str], *, limit_s: float = 5) -> Iterator[str]:
     def is_run(number: int) -> bool:
-        return ran(shell, programs, number, texts[number], limit_s)
+        return runs_rm(shell, programs, number, texts[number], limit_s)
 
     with ThreadPoolExecutor(2) as pool:
         results = pool.map(is_run, range(len(texts)))
@@ -195,7 +195,7 @@ def all_that_ran(shell: str, programs: Path, texts: list[str], *, limit_s: float
 def test_what_is_listed_does_run_and_is_refused(shell: str, programs: Path) -> None:
     needs(shell)
     texts = RUN_IT[shell]
-    assert list(all_that_ran(shell, programs, texts, limit_s=50)) == texts
+    assert list(texts_that_run_rm(shell, programs, texts, limit_s=50)) == texts
     assert [text for text in texts if passes(text)] == []
 
 
@@ -208,7 +208,7 @@ def test_what_is_listed_does_run_and_is_refused(shell: str, programs: Path) -> N
     ],
 )
 def test_no_text_that_passes_runs_what_is_denied(shell: str, way: str, programs: Path) -> None:
-    """Random texts of what that shell knows; typed ones may be no shell, and go by their pieces then."""
+    """Try random texts of that shell's syntax. Typed ones that are not shell are judged by their pieces."""
     needs(shell)
     chance = random.Random(8)
     pool = [*PIECES, *MORE[shell] * 4]
@@ -216,7 +216,7 @@ def test_no_text_that_passes_runs_what_is_denied(shell: str, way: str, programs:
     likely = [text for text in sorted(texts) if "r" in text and "m" in text]
     passing = [text for text in likely if passes(text, way)]
     assert len(passing) > 20
-    assert list(all_that_ran(shell, programs, passing)) == []
+    assert list(texts_that_run_rm(shell, programs, passing)) == []
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_no_text_that_passes_runs_what_is_denied(shell: str, way: str, programs:
     ["# build (all)\nmake\n# it's done", "for f in *; do\n  # don't touch $f\n  echo $f\ndone", "ls # a; b"],
 )
 def test_a_comment_is_one_where_a_shell_is_not_typed_at(text: str) -> None:
-    assert DENY_RM.refusal(text) is None
+    assert DENY_RM.find_denial(text) is None
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_comment_is_one_where_a_shell_is_not_typed_at(text: str) -> None:
     ],
 )
 def test_typed_text_that_is_no_shell_and_hides_nothing_passes(text: str) -> None:
-    assert DENY_RM.refusal(text, is_typed=True) is None
+    assert DENY_RM.find_denial(text, is_typed=True) is None
 
 
 @pytest.mark.parametrize(
@@ -269,5 +269,5 @@ def test_typed_text_that_is_no_shell_and_hides_nothing_passes(text: str) -> None
     ],
 )
 def test_programs_that_run_programs_are_seen_through(text: str) -> None:
-    assert DENY_RM.refusal(text) is not None
-    assert ALLOW_FEW.refusal(text) is not None
+    assert DENY_RM.find_denial(text) is not None
+    assert ALLOW_FEW.find_denial(text) is not None

@@ -1,10 +1,10 @@
-"""What the reader makes of a text: the statements in it, and whether it can be read at all."""
+"""The reader: which statements it finds in a text, and whether the text can be read."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.policy.shell import read
+from muxpilot.policy.shell import read_statements
 from tests.policy.shell.test_evasions import DENY_RM
 
 
@@ -21,14 +21,14 @@ from tests.policy.shell.test_evasions import DENY_RM
     ],
 )
 def test_statements_are_the_words_that_programs_get(text: str, wanted: list[str]) -> None:
-    assert sorted(row.text for row in read(text).statements) == sorted(wanted)
+    assert sorted(row.text for row in read_statements(text).statements) == sorted(wanted)
 
 
 @pytest.mark.parametrize(
     "text", ["(" * 20_000, "a=(" * 6_000, "<<E " * 5_000, "|!" * 10_000, "a" * 20_001, "x;" * 9_000]
 )
 def test_a_text_that_would_hold_up_the_parser_is_not_parsed(text: str) -> None:
-    reading = read(text)
+    reading = read_statements(text)
     assert reading.problem is not None
     assert "longer than" in reading.problem
 
@@ -46,4 +46,4 @@ def test_a_text_that_would_hold_up_the_parser_is_not_parsed(text: str) -> None:
     ],
 )
 def test_typed_text_that_is_no_shell_is_judged_by_its_pieces(text: str, *, is_refused: bool) -> None:
-    assert (DENY_RM.refusal(text, is_typed=True) is not None) is is_refused
+    assert (DENY_RM.find_denial(text, is_typed=True) is not None) is is_refused

@@ -1,4 +1,4 @@
-"""One timer for all calls: each ends at its own deadline, and none before."""
+"""One timer for all calls: each ends at its own deadline, and none before it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from muxpilot.errors import NotAnswering
-from muxpilot.tmux.connection.deadlines import Deadline, Deadlines
+from muxpilot.tmux.connection.deadlines import Deadline, ReplyDeadlines
 
 
 def future() -> asyncio.Future[int]:
@@ -15,7 +15,7 @@ def future() -> asyncio.Future[int]:
 
 
 async def test_each_call_ends_at_its_own_deadline_whatever_came_before() -> None:
-    deadlines, ended = Deadlines(), list[float]()
+    deadlines, ended = ReplyDeadlines(), list[float]()
     calls = {limit_s: future() for limit_s in (0.06, 0.02, 60, 0.04)}
     for limit_s, call in calls.items():
         call.add_done_callback(lambda _, limit_s=limit_s: ended.append(limit_s))  # type: ignore[misc]
@@ -27,14 +27,14 @@ async def test_each_call_ends_at_its_own_deadline_whatever_came_before() -> None
 
 
 async def test_a_late_answer_is_said_to_be_late() -> None:
-    deadlines, call = Deadlines(), future()
+    deadlines, call = ReplyDeadlines(), future()
     deadlines.add(call, 0.01)
     with pytest.raises(NotAnswering, match=r"within 0\.01 s"):
         await call
 
 
 async def test_a_call_that_is_done_is_left_alone() -> None:
-    deadlines, done, later = Deadlines(), future(), future()
+    deadlines, done, later = ReplyDeadlines(), future(), future()
     deadlines.add(done, 0.01)
     done.set_result(1)
     deadlines.add(later, 0.02)
@@ -44,12 +44,12 @@ async def test_a_call_that_is_done_is_left_alone() -> None:
 
 
 async def test_the_answered_do_not_pile_up_while_there_is_always_another() -> None:
-    deadlines = Deadlines()
+    deadlines = ReplyDeadlines()
     for _ in range(5000):
         call = future()
         deadlines.add(call, 60)
         call.set_result(1)
-    assert len(deadlines._waiting) < 600
+    assert len(deadlines._pending) < 600
     deadlines.close()
 
 

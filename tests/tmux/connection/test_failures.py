@@ -1,4 +1,4 @@
-"""tmux's words and what becomes of them."""
+"""The messages of tmux and the exceptions that they become."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from muxpilot.errors import (
     Refused,
     UnsafeSocket,
 )
-from muxpilot.tmux.connection.failures import failure, server_is_gone
+from muxpilot.tmux.connection.failures import error_from_message, is_server_gone
 
-SAID: tuple[tuple[str, type[MuxpilotError], str], ...] = (
+MESSAGES: tuple[tuple[str, type[MuxpilotError], str], ...] = (
     ("can't find session: dev", NotFound, "Session 'dev' not found. Use list-sessions"),
     ("can't find window: @7", NotFound, "Window '@7' not found"),
     ("can't find window: %7", NotFound, "Pane '%7' not found. Use list-panes"),
@@ -25,7 +25,7 @@ SAID: tuple[tuple[str, type[MuxpilotError], str], ...] = (
     ("no buffer b 1", NotFound, "Buffer 'b 1' not found. Use list-buffers"),
     ("unknown buffer: b", NotFound, "Buffer 'b' not found"),
     ("no buffers", NotFound, "Buffer 'newest' not found"),
-    ("duplicate session: dev", NameTaken, "'dev' is already there"),
+    ("duplicate session: dev", NameTaken, "'dev' already exists"),
     ("target pane has exited", PaneDead, "Use respawn-pane"),
     ("respawn pane failed: pane dev:0.0 still active", Refused, "still running. Set kill to end it first"),
     ("no space for new pane", Refused, "There is no space"),
@@ -47,12 +47,12 @@ SAID: tuple[tuple[str, type[MuxpilotError], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("words", "kind", "text"), SAID)
+@pytest.mark.parametrize(("words", "kind", "text"), MESSAGES)
 def test_words_become_their_exception(words: str, kind: type[MuxpilotError], text: str) -> None:
-    error = failure(words)
+    error = error_from_message(words)
     assert type(error) is kind
     assert text in str(error)
-    assert "\n" not in str(failure(words.replace(" ", "\n", 1)))
+    assert "\n" not in str(error_from_message(words.replace(" ", "\n", 1)))
 
 
 @pytest.mark.parametrize(
@@ -60,32 +60,32 @@ def test_words_become_their_exception(words: str, kind: type[MuxpilotError], tex
     ["unknown command: foo", "size too small or too big", "create pane failed: fork failed: No memory", "?"],
 )
 def test_unknown_words_are_passed_on(words: str) -> None:
-    error = failure(f" {words}\n")
+    error = error_from_message(f" {words}\n")
     assert type(error) is Refused
     assert str(error) == f"tmux refused: {words}."
 
 
 def test_silence_is_said() -> None:
-    assert str(failure("")) == "tmux refused: no reason given."
+    assert str(error_from_message("")) == "tmux refused: no reason given."
 
 
-@pytest.mark.parametrize("name", [words for words, _, _ in SAID])
+@pytest.mark.parametrize("name", [words for words, _, _ in MESSAGES])
 def test_a_name_that_speaks_like_tmux_is_a_name(name: str) -> None:
-    assert type(failure(f"duplicate session: {name}")) is NameTaken
-    assert type(failure(f"unknown value: {name}")) is Refused
-    assert not server_is_gone(f"duplicate session: {name}")
+    assert type(error_from_message(f"duplicate session: {name}")) is NameTaken
+    assert type(error_from_message(f"unknown value: {name}")) is Refused
+    assert not is_server_gone(f"duplicate session: {name}")
 
 
 def test_what_is_not_found_tells_its_noun_and_name() -> None:
-    error = failure("can't find session: a: b  c")
+    error = error_from_message("can't find session: a: b  c")
     assert isinstance(error, NotFound)
     assert (error.noun, error.wanted) == ("session", "a: b  c")
 
 
-@pytest.mark.parametrize(("words", "kind"), [(words, kind) for words, kind, _ in SAID])
+@pytest.mark.parametrize(("words", "kind"), [(words, kind) for words, kind, _ in MESSAGES])
 def test_a_server_is_gone_only_where_none_answered(words: str, kind: type[MuxpilotError]) -> None:
     gone = kind is ConnectionLost or (kind is NoServer and "current" not in words and "no sess" not in words)
-    assert server_is_gone(words) == gone
+    assert is_server_gone(words) == gone
 
 
 def test_a_failure_tells_a_long_argument_in_brief() -> None:

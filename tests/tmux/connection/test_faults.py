@@ -8,26 +8,26 @@ import random
 import signal
 import socket as sockets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import ConnectionLost, MuxpilotError, NoServer, NotAnswering
-from muxpilot.tmux import Program
-from tests.rigs.waiting import end_server, eventually, is_running, server_pid, within
+from muxpilot.tmux import PaneProgram
+from tests.rigs.waiting import end_server, eventually, is_running, send_signal, server_pid, within
 
 Raw = Callable[..., str]
 Harm = Callable[[Raw, int], object]
 
 DEADLINE_S = 0.5
-SOON_S = 5  # also on a busy machine, and well before the ten seconds that the engine would wait
+SOON_S = 5  # enough on a busy machine, and far below the ten seconds that the engine would wait
 
 
 @contextmanager
-def hasty(tmux: Tmux) -> Iterator[None]:
-    """Meanwhile the engine waits for nothing longer than half a second."""
+def short_timeout(tmux: Tmux) -> Iterator[None]:
+    """Let the engine wait at most half a second for each reply while the block runs."""
     before, tmux.connection.timeout_s = tmux.connection.timeout_s, DEADLINE_S
     try:
         yield
@@ -37,17 +37,17 @@ def hasty(tmux: Tmux) -> Iterator[None]:
 
 @pytest.fixture
 def server(raw: Raw) -> int:
-    """A server that a person started, by its pid."""
+    """The process id of a server that a person started."""
     return int(raw("new-session", "-d", "-s", "mine", "-P", "-F", "#{pid}"))
 
 
 @contextmanager
-def stopped(pid: int) -> Iterator[None]:
+def stop_process(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        send_signal(pid, signal.SIGCONT)
 
 
 def our_clients(raw: Raw) -> list[int]:
@@ -73,8 +73,7 @@ def sigkill_server(raw: Raw, pid: int) -> None:
 
 def sigkill_our_client(raw: Raw, pid: int) -> None:
     for client in our_clients(raw):
-        with suppress(ProcessLookupError):  # one that tmux has not missed yet
-            os.kill(client, signal.SIGKILL)
+        send_signal(client, signal.SIGKILL)  # tmux also lists clients that have just ended
 
 
 def kill_hub(raw: Raw, pid: int) -> None:
@@ -82,7 +81,7 @@ def kill_hub(raw: Raw, pid: int) -> None:
 
 
 def detach_hub(raw: Raw, pid: int) -> None:
-    """What a person's `attach -d` onto the hub does to us."""
+    """Detach our client, as a person's `attach -d` to the hub does."""
     raw("detach-client", "-s", f"={hub_of(raw)}")
 
 
@@ -90,8 +89,8 @@ DEATHS = pytest.mark.parametrize("harm", [kill_server, sigkill_server])
 LOSSES = pytest.mark.parametrize("harm", [sigkill_our_client, kill_hub, detach_hub])
 
 
-async def endless(tmux: Tmux) -> asyncio.Task[object]:
-    """A call that tmux has begun and will not answer."""
+async def start_endless_call(tmux: Tmux) -> asyncio.Task[object]:
+    """Start a call that tmux has begun and will not answer."""
     await tmux.sessions.list()
     call = asyncio.create_task(tmux.connection.run(("wait-for", "never")))
     await asyncio.sleep(0)
@@ -101,10 +100,10 @@ async def endless(tmux: Tmux) -> asyncio.Task[object]:
 async def test_a_pending_call_learns_that_tmux_died_and_a_new_session_starts_another(
     tmux: Tmux, server: int
 ) -> None:
-    call = await endless(tmux)
+    call = await start_endless_call(tmux)
     with within(SOON_S):
         os.kill(server, signal.SIGKILL)
-        with pytest.raises(ConnectionLost, match="look before you repeat it"):
+        with pytest.raises(ConnectionLost, match="check before you repeat it"):
             await call
     await eventually(lambda: asyncio.sleep(0, not is_running(server)))
     with pytest.raises(NoServer, match="Create a session"):
@@ -139,15 +138,15 @@ async def test_a_lost_connection_is_made_again_by_the_next_call(
 async def test_a_pending_call_is_lost_with_its_connection_and_not_repeated(
     tmux: Tmux, raw: Raw, server: int, harm: Harm
 ) -> None:
-    call = await endless(tmux)
+    call = await start_endless_call(tmux)
     harm(raw, server)
     with within(SOON_S), pytest.raises(ConnectionLost):
         await call
     assert [row.name for row in await tmux.sessions.list()] == ["mine"]
 
 
-async def connected(tmux: Tmux, raw: Raw) -> int:
-    """The pid of our client, once tmux and we have both seen the last one go."""
+async def connected_client_pid(tmux: Tmux, raw: Raw) -> int:
+    """Return the pid of our client, once tmux and we have both noticed the end of the previous one."""
 
     async def only_one() -> int | None:
         await tmux.sessions.list()
@@ -159,7 +158,7 @@ async def connected(tmux: Tmux, raw: Raw) -> int:
     return client
 
 
-async def outcome(tmux: Tmux, token: str) -> bool:
+async def append_token(tmux: Tmux, token: str) -> bool:
     try:
         await tmux.connection.run(("set-buffer", "-a", "-b", "effects", token))
     except ConnectionLost:
@@ -171,13 +170,13 @@ async def test_nothing_happens_twice_when_the_connection_breaks_at_any_moment(
     tmux: Tmux, raw: Raw, server: int
 ) -> None:
     chance = random.Random(7)
-    done = {"<first>": await outcome(tmux, "<first>")}  # of the others tmux may see none
+    done = {"<first>": await append_token(tmux, "<first>")}  # tmux may see none of the others
     for turn in range(12):
-        client = await connected(tmux, raw)
+        client = await connected_client_pid(tmux, raw)
         tokens = [f"<{turn}.{call}>" for call in range(40)]
-        calls = [asyncio.create_task(outcome(tmux, token)) for token in tokens]
+        calls = [asyncio.create_task(append_token(tmux, token)) for token in tokens]
         await asyncio.sleep(chance.uniform(0, 0.004))
-        os.kill(client, signal.SIGKILL)
+        send_signal(client, signal.SIGKILL)
         done |= dict(zip(tokens, await asyncio.gather(*calls), strict=True))
     effects = raw("show-buffer", "-b", "effects")
     assert {token: effects.count(token) for token, sure in done.items() if sure} == {
@@ -190,12 +189,12 @@ async def test_a_window_is_never_made_twice(tmux: Tmux, raw: Raw, server: int) -
     chance = random.Random(11)
     [mine] = await tmux.sessions.list()
     for turn in range(6):
-        client = await connected(tmux, raw)
+        client = await connected_client_pid(tmux, raw)
         call = asyncio.create_task(
-            tmux.windows.create(mine.id, name=f"w{turn}", program=Program("exec sleep 60"))
+            tmux.windows.create(mine.id, name=f"w{turn}", program=PaneProgram("exec sleep 60"))
         )
         await asyncio.sleep(chance.uniform(0, 0.006))
-        os.kill(client, signal.SIGKILL)
+        send_signal(client, signal.SIGKILL)
         await asyncio.wait([call])
         assert call.exception() is None or isinstance(call.exception(), ConnectionLost)
     names = [row.name for row in await tmux.windows.list(mine.id)]
@@ -206,7 +205,7 @@ async def test_a_stopped_tmux_is_said_not_to_answer_and_is_used_again_when_it_go
     tmux: Tmux, raw: Raw, server: int
 ) -> None:
     await tmux.sessions.list()
-    with stopped(server), hasty(tmux):
+    with stop_process(server), short_timeout(tmux):
         for _ in range(2):
             with within(SOON_S), pytest.raises(NotAnswering, match="stopped or overloaded"):
                 await tmux.sessions.list()
@@ -217,22 +216,22 @@ async def test_a_stopped_tmux_is_said_not_to_answer_and_is_used_again_when_it_go
 async def test_a_tmux_that_was_stopped_before_we_came_is_used_when_it_goes_on(
     tmux: Tmux, raw: Raw, server: int
 ) -> None:
-    with stopped(server), hasty(tmux):
+    with stop_process(server), short_timeout(tmux):
         for _ in range(2):
             with within(SOON_S), pytest.raises(NotAnswering):
                 await tmux.sessions.list()
     assert [row.name for row in await tmux.sessions.list()] == ["mine"]
-    await eventually(lambda: one_hub(raw))
+    await eventually(lambda: has_one_hub(raw))
 
 
-async def one_hub(raw: Raw) -> bool:
-    """What was begun for those who gave up has ended by itself."""
+async def has_one_hub(raw: Raw) -> bool:
+    """Tell whether the connections for callers that gave up have ended by themselves."""
     return raw("list-sessions").count("hub") == 1
 
 
 async def test_a_call_may_have_a_shorter_deadline_than_the_others(tmux: Tmux, server: int) -> None:
     await tmux.sessions.list()
-    with stopped(server), within(SOON_S), pytest.raises(NotAnswering, match=r"0\.1 s"):
+    with stop_process(server), within(SOON_S), pytest.raises(NotAnswering, match=r"0\.1 s"):
         await tmux.connection.run(("display-message", "-p", "x"), timeout_s=0.1)
 
 
@@ -241,19 +240,19 @@ async def test_leaving_a_stopped_tmux_is_quick_and_leaves_no_process(
 ) -> None:
     before = children()
     async with Tmux(socket, binary=binary) as engine:
-        session = await engine.sessions.create("ours", program=Program("exec sleep 60"))
+        session = await engine.sessions.create("ours", program=PaneProgram("exec sleep 60"))
         for _ in range(4):
-            await engine.windows.split(session.pane_id, program=Program("exec sleep 60"))
+            await engine.windows.split(session.pane_id, program=PaneProgram("exec sleep 60"))
         [theirs] = await engine.panes.list((await engine.sessions.find("mine")).id)
         async with engine.streams.open(theirs.id):
-            with stopped(server):
+            with stop_process(server):
                 with within(SOON_S):
                     await engine.close()
                 await eventually(lambda: asyncio.sleep(0, children() <= before))
-    await eventually(lambda: no_clients(raw))
+    await eventually(lambda: has_no_clients(raw))
 
 
-async def no_clients(raw: Raw) -> bool:
+async def has_no_clients(raw: Raw) -> bool:
     return raw("list-clients") == ""
 
 
@@ -262,7 +261,7 @@ async def test_leaving_while_the_connection_is_being_made_leaves_no_process(
 ) -> None:
     before = children()
     engine = Tmux(socket, binary=binary)
-    with stopped(server):
+    with stop_process(server):
         call = asyncio.create_task(engine.sessions.list())
         await eventually(lambda: asyncio.sleep(0, children() - before))
         with within(SOON_S):
@@ -276,7 +275,7 @@ async def test_a_call_that_is_under_way_when_we_leave_opens_nothing_again(
     socket: str, binary: str, raw: Raw, server: int
 ) -> None:
     engine = Tmux(socket, binary=binary)
-    blocker = await endless(engine)
+    blocker = await start_endless_call(engine)
     reading = asyncio.create_task(engine.sessions.list())
     await asyncio.sleep(0)
     await engine.close()
@@ -322,7 +321,7 @@ async def test_a_socket_that_accepts_and_never_answers_is_said_not_to_answer(tmu
         listener.bind(socket)
         listener.listen()
         for call in (tmux.sessions.list, tmux.sessions.create):
-            with hasty(tmux), within(SOON_S), pytest.raises(NotAnswering):
+            with short_timeout(tmux), within(SOON_S), pytest.raises(NotAnswering):
                 await call()
         await tmux.close()
     await eventually(lambda: asyncio.sleep(0, children() <= before))
@@ -338,7 +337,7 @@ async def test_a_removed_socket_leaves_the_connection_at_work_and_is_named_to_ne
     async with Tmux(socket, binary=binary) as newcomer:
         with pytest.raises(NoServer, match=socket):
             await newcomer.sessions.list()
-        os.kill(server, signal.SIGUSR1)  # tmux makes its socket again
+        os.kill(server, signal.SIGUSR1)  # tmux creates its socket again
         await eventually(lambda: asyncio.sleep(0, raw("list-sessions", check=False)))
         assert [row.name for row in await newcomer.sessions.list()] == ["mine"]
 
@@ -371,8 +370,8 @@ async def test_a_stopped_server_keeps_nobody_from_its_neighbour(
     neighbour = str(folder / "other")
     try:
         async with Tmux(neighbour, binary=binary, config="/dev/null", timeout_s=10) as other:
-            with stopped(server):
-                with hasty(tmux), pytest.raises(NotAnswering):
+            with stop_process(server):
+                with short_timeout(tmux), pytest.raises(NotAnswering):
                     await tmux.sessions.list()
                 await other.sessions.create("free")
                 assert [row.name for row in await other.sessions.list()] == ["free"]
@@ -383,8 +382,8 @@ async def test_a_stopped_server_keeps_nobody_from_its_neighbour(
 async def test_who_waits_for_a_connection_that_is_closed_meanwhile_is_told_so(
     tmux: Tmux, server: int
 ) -> None:
-    """Not cancelled: whoever waits may be on the way out too, and would take that for its own end."""
-    with stopped(server):
+    """They are not cancelled: a caller that ends at the same time would take that for its own end."""
+    with stop_process(server):
         before = children()
         waiting = asyncio.create_task(tmux.sessions.list())
 

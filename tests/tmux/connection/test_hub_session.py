@@ -1,4 +1,4 @@
-"""The hub is never in a person's way."""
+"""The hub changes nothing that a person sees or uses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.errors import NoServer, NotFound
 from muxpilot.tmux.connection import attached_client
-from tests.rigs.engine import Raw, person, until
+from tests.rigs.engine import Raw, attach_person, wait_until
 from tests.rigs.waiting import eventually, server_pid
+
+pytestmark = pytest.mark.both_tmux
 
 
 async def attached_to(raw: Raw) -> list[str]:
@@ -23,17 +25,17 @@ async def attached_to(raw: Raw) -> list[str]:
 
 async def test_a_bare_attach_never_lands_on_the_hub(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
     raw("new-session", "-d", "-s", "mine")
-    async with person(binary, socket, "attach", "-t", "mine"):
+    async with attach_person(binary, socket, "attach", "-t", "mine"):
         await eventually(lambda: _contains(raw, "mine 0"))
         await tmux.sessions.list()
-        async with person(binary, socket, "attach"):
+        async with attach_person(binary, socket, "attach"):
             await eventually(lambda: _count(raw, "mine 0", 2))
 
 
 async def test_a_bare_attach_takes_the_free_session(tmux: Tmux, raw: Raw, socket: str, binary: str) -> None:
     raw("new-session", "-d", "-s", "mine")
     await tmux.sessions.list()
-    async with person(binary, socket, "attach"):
+    async with attach_person(binary, socket, "attach"):
         await eventually(lambda: _contains(raw, "mine 0"))
 
 
@@ -116,18 +118,21 @@ async def test_a_bare_attach_does_not_land_on_the_hub_after_a_session_has_ended(
 ) -> None:
     raw("new-session", "-d", "-s", "old")
     raw("new-session", "-d", "-s", "new")
-    async with person(binary, socket, "attach", "-t", "old"), person(binary, socket, "attach", "-t", "new"):
+    async with (
+        attach_person(binary, socket, "attach", "-t", "old"),
+        attach_person(binary, socket, "attach", "-t", "new"),
+    ):
         await eventually(lambda: _count(raw, "old 0", 1))
         await eventually(lambda: _count(raw, "new 0", 1))
         await tmux.sessions.list()
         raw("kill-session", "-t", "new")
         await eventually(lambda: _is_used_again(tmux, raw))
-        async with person(binary, socket, "attach"):
+        async with attach_person(binary, socket, "attach"):
             await eventually(lambda: _count(raw, "old 0", 2))
 
 
 async def _is_used_again(tmux: Tmux, raw: Raw) -> bool:
-    """A bare command takes the session that a bare attach would take."""
+    """Tell whether the old session is the default: a bare command uses the same one as a bare attach."""
     return [row.name for row in await tmux.sessions.list()] == ["old"] and "old" in raw(
         "display-message", "-p", "#{session_name}"
     )
@@ -138,7 +143,11 @@ async def test_the_hub_is_nobodys_to_use(tmux: Tmux, raw: Raw) -> None:
     await tmux.sessions.list()
     ids = raw("list-panes", "-a", "-F", "#{session_name} #{session_id} #{window_id} #{pane_id}").splitlines()
     [hub] = [line.split()[1:] for line in ids if line.startswith("muxpilot-hub")]
-    for find, target in zip((tmux.targets.session, tmux.targets.window, tmux.targets.pane), hub, strict=True):
+    for find, target in zip(
+        (tmux.targets.resolve_session, tmux.targets.resolve_window, tmux.targets.resolve_pane),
+        hub,
+        strict=True,
+    ):
         with pytest.raises(NotFound, match=re.escape(target)):
             await find(target)
 
@@ -146,15 +155,15 @@ async def test_the_hub_is_nobodys_to_use(tmux: Tmux, raw: Raw) -> None:
 async def test_the_hub_of_a_killed_client_has_gone_before_the_next_one_comes(
     tmux: Tmux, raw: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached_client, "_GOODBYE_S", 60)
+    monkeypatch.setattr(attached_client, "_DETACH_TIMEOUT_S", 60)
     raw("new-session", "-d", "-s", "mine")
     await tmux.sessions.list()
     [client] = raw("list-clients", "-F", "#{client_pid}").splitlines()
     [_, hub] = raw("list-sessions", "-F", "#{session_name}").splitlines()
     program = raw("display-message", "-p", "-t", f"={hub}:", "#{pane_pid}")
-    lifeline_of_hub = Path(f"/proc/{program}/fd/3")
-    await until(lambda: _is_named_fifo(lifeline_of_hub))  # its program may just be starting
-    with lifeline_of_hub.open("wb"):  # as long as somebody may write, it goes on
+    hub_fifo = Path(f"/proc/{program}/fd/3")
+    await wait_until(lambda: _is_named_fifo(hub_fifo))  # the hub's program may just be starting
+    with hub_fifo.open("wb"):  # while the FIFO has a writer, the hub lives
         os.kill(int(client), signal.SIGKILL)
         calls = [asyncio.create_task(tmux.sessions.list()) for _ in range(3)]
         await asyncio.wait(calls, timeout=0.5)
@@ -164,7 +173,7 @@ async def test_the_hub_of_a_killed_client_has_gone_before_the_next_one_comes(
 
 
 def _is_named_fifo(descriptor: Path) -> bool:
-    """Not a nameless pipe, which a child of tmux may have there for a moment."""
+    """Tell a named FIFO from a pipe, which a child of tmux may have there for a moment."""
     try:
         return "fifo" in str(descriptor.readlink())
     except OSError:

@@ -1,11 +1,11 @@
-"""Only requests that cannot print anybody's text do without a guard."""
+"""Only requests that can print no foreign text do without a guard."""
 
 from __future__ import annotations
 
 import pytest
 
-from muxpilot.tmux.connection.control import Braces
-from muxpilot.tmux.connection.reply_safety import is_everything_itself, prints_only_ours
+from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.reply_safety import has_no_shadowing_alias, prints_no_foreign_text
 from muxpilot.tmux.hosts.endpoint import Command
 
 TRUSTED: list[Command] = [
@@ -34,20 +34,20 @@ GUARDED: list[Command] = [
     ("select-pane", "-t", "%1", "-T", b"a\nb"),
     ("capture-pane", "-p"),
     ("show-buffer", "-b", "b"),
-    ("if-shell", "-F", "1", Braces.around(("display-message", "-p", "x"))),
+    ("if-shell", "-F", "1", BracedCommands.of(("display-message", "-p", "x"))),
     ("rename-window", "x"),
 ]
 
 
 @pytest.mark.parametrize("command", TRUSTED)
 def test_what_prints_only_our_own_is_trusted(command: Command) -> None:
-    assert prints_only_ours([command])
+    assert prints_no_foreign_text([command])
 
 
 @pytest.mark.parametrize("command", GUARDED)
 def test_what_may_print_anybodys_text_is_guarded(command: Command) -> None:
-    assert not prints_only_ours([command])
-    assert not prints_only_ours([TRUSTED[0], command])
+    assert not prints_no_foreign_text([command])
+    assert not prints_no_foreign_text([TRUSTED[0], command])
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_what_may_print_anybodys_text_is_guarded(command: Command) -> None:
     ],
 )
 def test_an_alias_for_a_command_that_is_trusted_ends_the_trust(alias: str, expected: bool) -> None:
-    assert is_everything_itself(["choose-window=choose-tree -w", alias]) is expected
+    assert has_no_shadowing_alias(["choose-window=choose-tree -w", alias]) is expected

@@ -1,4 +1,4 @@
-"""Answers without a guard on a real tmux: no path and no alias of a person makes one end early."""
+"""Replies without a guard on a real tmux: no path and no alias of a person makes one end early."""
 
 from __future__ import annotations
 
@@ -9,35 +9,37 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import NotFound
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.connection.protocol import Event
+from muxpilot.tmux.connection.protocol import ControlEvent
 from tests.rigs.engine import Raw
 from tests.rigs.waiting import eventually
 
-SLEEP = Program("exec sleep 60")
+pytestmark = pytest.mark.both_tmux
+
+SLEEP = PaneProgram("exec sleep 60")
 NUMBER = ("display-message", "-p", "#{pane_index}")
 
 
 class Stamps:
-    """The time and the number of the last answer, as whoever has a client of their own could know them."""
+    """The time and the number of the last reply, which any program with its own client can know."""
 
     def __init__(self, tmux: Tmux, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert tmux.connection._live is not None
-        parser = tmux.connection._live.control._parser
+        assert tmux.connection._client is not None
+        parser = tmux.connection._client.control._parser
         self._feed = parser.feed
         self.last = (0, 0)
         monkeypatch.setattr(parser, "feed", self._see)
 
-    def _see(self, data: bytes) -> list[Event]:
+    def _see(self, data: bytes) -> list[ControlEvent]:
         for clock, number in re.findall(rb"(?m)^%begin ([0-9]+) ([0-9]+) 1$", data):
             self.last = (int(clock), int(number))
         return self._feed(data)
 
 
-def guessing(folder: Path, clock: int, number: int) -> Path:
-    """A folder whose path holds the ends of the next hundred answers, each on a line of its own."""
+def create_guessing_folder(folder: Path, clock: int, number: int) -> Path:
+    """Create a folder whose path holds the ends of the next hundred replies, each on a line of its own."""
     for first in range(number, number + 96, 8):
         lines = "\n".join(f"%end {clock} {first + ahead} 1" for ahead in range(8))
         folder = folder / f"x\n{lines}\n"
@@ -53,14 +55,14 @@ async def test_a_path_that_guesses_the_end_of_an_answer_ends_none(
     stamps = Stamps(tmux, monkeypatch)
     for attempt in range(5):
         await tmux.panes.list()
-        folder = guessing(tmp_path / str(attempt), *stamps.last)
+        folder = create_guessing_folder(tmp_path / str(attempt), *stamps.last)
         raw("respawn-pane", "-k", "-c", str(folder), "-t", made.pane_id, "exec sleep 60")
         for _ in range(60):
             assert [row.id for row in await tmux.panes.list()] == [made.pane_id]
-        await eventually(partial(is_in, tmux, folder))
+        await eventually(partial(pane_is_in, tmux, folder))
 
 
-async def is_in(tmux: Tmux, folder: Path) -> bool:
+async def pane_is_in(tmux: Tmux, folder: Path) -> bool:
     [row] = await tmux.panes.list()
     return row.current_path == str(folder)
 

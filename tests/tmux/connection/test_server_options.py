@@ -1,4 +1,4 @@
-"""What a program in a pane may do to its person: on a server that we started, and on one that they did."""
+"""What a program in a pane can do to a person, on a server that muxpilot started and on the person's own."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.tmux.ids import PaneId
-from tests.rigs.engine import person
+from tests.rigs.engine import attach_person
+
+pytestmark = pytest.mark.both_tmux
 
 Raw = Callable[..., str]
 
 ALLOWS = "set -s set-clipboard on\nset -g allow-rename on\nset -gq allow-passthrough on\n"
 PASSED = b"\033]777;notify;canary\007"
 
-# Into a buffer, past tmux to the terminal, and onto the window; at last a line that is always seen.
+# Sets a buffer, writes past tmux to the terminal, renames the window; then prints a line that always shows.
 ATTACK = (
     r"printf '\033]52;c;Y2FuYXJ5\007\033Ptmux;\033\033]777;notify;canary\007\033\\"
     r"\033kcanary\033\\\nall sent\n'; exec sleep 60"
@@ -32,12 +34,12 @@ def config(folder: Path) -> str:
 
 
 @asynccontextmanager
-async def attacked(tmux: Tmux, raw: Raw, binary: str, pane: str) -> AsyncIterator[tuple[bool, bool, bool]]:
-    """A person looks on while a program does all that; answers what of it worked."""
-    async with person(binary, tmux.socket, "attach", "-t", pane) as someone:
-        await someone.sees(b"[dev]")  # while their screen is still to be drawn, tmux passes nothing on
+async def run_attack(tmux: Tmux, raw: Raw, binary: str, pane: str) -> AsyncIterator[tuple[bool, bool, bool]]:
+    """Run the attack while a person is attached. Yield which parts of it worked: buffer, terminal, name."""
+    async with attach_person(binary, tmux.socket, "attach", "-t", pane) as someone:
+        await someone.wait_for(b"[dev]")  # until their screen is drawn, tmux passes nothing on
         await tmux.windows.respawn(PaneId(pane), command=ATTACK, kill=True)
-        await someone.sees(b"all sent")
+        await someone.wait_for(b"all sent")
         name = raw("display-message", "-p", "-t", pane, "#{window_name}")
         yield "canary" in raw("list-buffers"), PASSED in someone.seen, name == "canary"
 
@@ -46,8 +48,8 @@ async def test_on_a_server_that_we_start_programs_reach_neither_buffers_nor_term
     socket: str, binary: str, raw: Raw, config: str
 ) -> None:
     async with Tmux(socket, binary=binary, config=config) as tmux:
-        made = await tmux.sessions.create("dev", program=Program("sleep 60"))
-        async with attacked(tmux, raw, binary, made.pane_id) as worked:
+        made = await tmux.sessions.create("dev", program=PaneProgram("sleep 60"))
+        async with run_attack(tmux, raw, binary, made.pane_id) as worked:
             assert worked == (False, False, False)
 
 
@@ -55,8 +57,8 @@ async def test_on_a_server_that_a_person_started_their_configuration_stands(
     socket: str, binary: str, raw: Raw, config: str, tmux: Tmux
 ) -> None:
     raw("-f", config, "new-session", "-d", "-s", "theirs")
-    made = await tmux.sessions.create("dev", program=Program("sleep 60"))
-    async with attacked(tmux, raw, binary, made.pane_id) as worked:
+    made = await tmux.sessions.create("dev", program=PaneProgram("sleep 60"))
+    async with run_attack(tmux, raw, binary, made.pane_id) as worked:
         assert worked == (True, True, True)
     assert raw("show-options", "-sv", "set-clipboard") == "on"
 
@@ -64,7 +66,7 @@ async def test_on_a_server_that_a_person_started_their_configuration_stands(
 async def test_the_guard_does_not_touch_a_server_that_somebody_started_just_before(
     folder: Path, tmux: Tmux, raw: Raw, config: str
 ) -> None:
-    """As where a person was faster, between our question and our start."""
+    """A person started a server between our first request and our own start."""
     raw("-f", config, "new-session", "-d", "-s", "theirs")
     await tmux.connection._start_server((("new-session", "-d", "-s", "ours"),))
     assert raw("list-sessions", "-F", "#{session_name}").split() == ["ours", "theirs"]

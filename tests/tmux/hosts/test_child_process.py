@@ -1,4 +1,4 @@
-"""A child on a leash ends with its parent, however that ends, with and without the program that helps."""
+"""A child with a death signal ends with its parent, however that ends, with setpriv and without it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.tmux.hosts.child_process import leash
+from muxpilot.tmux.hosts.child_process import die_with_parent
 from tests.rigs.waiting import LIMIT_S, eventually, is_running
 
 PARENT = """
 import subprocess, sys
-from muxpilot.tmux import leash
-if sys.argv[1] == "alone":
-    leash._works = lambda words: False
-held = leash.leash()
-assert bool(held.words) != bool(held.before)
-child = subprocess.Popen([*held.words, "sleep", "600"], preexec_fn=held.before)
+from muxpilot.tmux.hosts import child_process
+if sys.argv[1] == "without setpriv":
+    child_process._can_set_death_signal = lambda prefix: False
+signal = child_process.die_with_parent()
+assert bool(signal.argv_prefix) != bool(signal.preexec)
+child = subprocess.Popen([*signal.argv_prefix, "sleep", "600"], preexec_fn=signal.preexec)
 print(child.pid, flush=True)
 child.wait()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-@pytest.mark.parametrize("way", ["helped", "alone"])
+@pytest.mark.parametrize("way", ["with setpriv", "without setpriv"])
 async def test_a_child_ends_with_a_parent_that_is_killed(way: str) -> None:
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, way, stdout=subprocess.PIPE)
     assert parent.stdout is not None
@@ -50,8 +50,8 @@ def test_a_program_that_cannot_do_it_is_not_used(tmp_path: Path, monkeypatch: py
     setpriv.write_text("#!/bin/sh\nexit 1\n")
     setpriv.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    leash.cache_clear()
+    die_with_parent.cache_clear()
     try:
-        assert leash().words == ()
+        assert die_with_parent().argv_prefix == ()
     finally:
-        leash.cache_clear()
+        die_with_parent.cache_clear()

@@ -1,4 +1,4 @@
-"""Nothing of ours outlives us, and nobody's configuration gets in the way."""
+"""Nothing of ours outlives muxpilot, whatever the person's configuration says."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.tmux import Program
-from muxpilot.tmux.hosts.temporary_folder import Scratch
-from tests.rigs.engine import person
-from tests.rigs.waiting import eventually, is_running, within
+from muxpilot.tmux import PaneProgram
+from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder
+from tests.rigs.engine import attach_person
+from tests.rigs.waiting import eventually, is_running, send_signal, within
 
 Raw = Callable[..., str]
 
@@ -41,7 +41,7 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def temp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temp folder of our own, so that what is left in it is ours."""
+    """A temporary folder of the test's own, so that all that is left in it is ours."""
     path = folder / "t"
     path.mkdir()
     monkeypatch.setenv("TMPDIR", str(path))
@@ -55,10 +55,10 @@ def server(raw: Raw) -> int:
 
 
 @contextmanager
-def another_process(
+def run_another_process(
     socket: str, binary: str, until: str, *, then: str = "await asyncio.sleep(60)"
 ) -> Iterator[subprocess.Popen[str]]:
-    """A program that uses the engine, once it has said how far it is; `then` it goes on and on."""
+    """Run a program that uses the engine. Yield once it has printed `until`; it repeats `then` for ever."""
     argv = [sys.executable, "-c", USER.format(then=then), socket, binary]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -76,18 +76,18 @@ def hub_panes(raw: Raw) -> list[int]:
     return [int(row.split()[0]) for row in rows if "hub" in row]
 
 
-async def only_theirs(raw: Raw) -> bool:
+async def has_only_the_persons_session(raw: Raw) -> bool:
     return raw("list-sessions", "-F", "#{session_name}") == "mine" and raw("list-clients") == ""
 
 
 async def test_a_killed_process_takes_its_hub_along_and_the_next_one_sweeps_its_folder(
     raw: Raw, server: int, socket: str, binary: str, temp: Path
 ) -> None:
-    with another_process(socket, binary, "connected") as process:
+    with run_another_process(socket, binary, "connected") as process:
         [program] = hub_panes(raw)
         [abandoned] = temp.iterdir()
         process.kill()
-        await eventually(lambda: only_theirs(raw))
+        await eventually(lambda: has_only_the_persons_session(raw))
         await eventually(lambda: asyncio.sleep(0, not is_running(program)))
     async with Tmux(socket, binary=binary) as tmux:
         await tmux.sessions.list()
@@ -100,57 +100,57 @@ async def test_a_process_killed_before_tmux_let_it_in_leaves_no_hub(
 ) -> None:
     os.kill(server, signal.SIGSTOP)
     try:
-        with another_process(socket, binary, "connecting") as process:
-            client = await eventually(lambda: its_client(process.pid))
+        with run_another_process(socket, binary, "connecting") as process:
+            client = await eventually(lambda: find_client_of(process.pid))
             process.kill()
     finally:
-        os.kill(server, signal.SIGCONT)
-    await eventually(lambda: only_theirs(raw))
+        send_signal(server, signal.SIGCONT)
+    await eventually(lambda: has_only_the_persons_session(raw))
     assert isinstance(client, int)
     if sys.platform == "linux":
         await eventually(lambda: asyncio.sleep(0, not is_running(client)))
     else:
-        os.kill(client, signal.SIGKILL)  # tmux would keep it, and not end itself
+        send_signal(client, signal.SIGKILL)  # tmux would keep the client, and not exit
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 async def test_a_process_killed_amid_answers_leaves_no_client_and_tmux_goes_on(
     raw: Raw, server: int, socket: str, binary: str
 ) -> None:
-    """tmux 3.3a kept such a client for good, and crashed when it had news of panes for it."""
+    """tmux 3.3a kept such a client for good, and crashed when it had a notification of panes for it."""
     clients: list[int] = []
     for _ in range(5):
-        with another_process(socket, binary, "connected", then="await tmux.panes.list()") as process:
-            clients += filter(None, [await its_client(process.pid)])
+        with run_another_process(socket, binary, "connected", then="await tmux.panes.list()") as process:
+            clients += filter(None, [await find_client_of(process.pid)])
             process.kill()
             raw("new-window", "-d", "-t", "mine", "true")
     assert len(clients) == 5
 
     async def is_tidy() -> bool:
-        return not any(map(is_running, clients)) and await only_theirs(raw)
+        return not any(map(is_running, clients)) and await has_only_the_persons_session(raw)
 
     await eventually(is_tidy)
     raw("new-session", "-d", "-s", "later", "cat")
     assert int(raw("display-message", "-p", "#{pid}")) == server
 
 
-async def its_client(pid: int) -> int | None:
-    """The tmux that a process has started, once it waits for the server."""
+async def find_client_of(pid: int) -> int | None:
+    """Return the pid of the tmux client that a process has started, or None."""
     for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        with suppress(OSError):  # another program of it, which has ended meanwhile
+        with suppress(OSError):  # another child, which has ended meanwhile
             if Path(f"/proc/{child}/comm").read_text().startswith("tmux"):
                 return child
     return None
 
 
 def test_a_folder_in_use_is_not_swept_and_an_abandoned_one_is(temp: Path) -> None:
-    used = Scratch()
+    used = TemporaryFolder()
     abandoned = temp / f"muxpilot-{os.getuid()}-gone"
     abandoned.mkdir()
     (abandoned / "lock").touch()
     stranger = temp / f"muxpilot-{os.getuid()}-unlocked"
     stranger.mkdir()
-    other = Scratch()
+    other = TemporaryFolder()
     assert sorted(temp.iterdir()) == sorted([used.path, other.path, stranger])
     assert used.path.stat().st_mode & 0o777 == 0o700
     used.close()
@@ -177,7 +177,7 @@ async def test_nobodys_configuration_breaks_the_hub(
 ) -> None:
     config = folder / "tmux.conf"
     config.write_text(configuration)
-    async with person(binary, socket, "-f", str(config), "new-session", "-s", "mine"):
+    async with attach_person(binary, socket, "-f", str(config), "new-session", "-s", "mine"):
         async with Tmux(socket, binary=binary) as tmux:
             for _ in range(3):
                 assert [(row.name, row.attached) for row in await tmux.sessions.list()] == [("mine", 1)]
@@ -205,12 +205,12 @@ def memory_kib(pid: int) -> int:
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
-async def live(socket: str, binary: str, *, busy: bool) -> None:
+async def use_engine(socket: str, binary: str, *, busy: bool) -> None:
     async with Tmux(socket, binary=binary) as tmux:
         await tmux.sessions.list()
         if not busy:
             return
-        made = await tmux.sessions.create("ours", program=Program("exec sleep 60"))
+        made = await tmux.sessions.create("ours", program=PaneProgram("exec sleep 60"))
         [theirs] = await tmux.panes.list((await tmux.sessions.find("mine")).id)
         async with tmux.streams.open(theirs.id):
             await tmux.sessions.kill(made.session_id)
@@ -221,23 +221,23 @@ async def test_a_hundred_lives_leave_nothing(
     socket: str, binary: str, raw: Raw, server: int, temp: Path
 ) -> None:
     for _ in range(3):
-        await live(socket, binary, busy=True)
+        await use_engine(socket, binary, busy=True)
     before = descriptors(), threading.active_count(), children()
     memory = memory_kib(server)
     for turn in range(100):
-        await live(socket, binary, busy=turn % 5 == 0)
-    await eventually(lambda: only_theirs(raw))
+        await use_engine(socket, binary, busy=turn % 5 == 0)
+    await eventually(lambda: has_only_the_persons_session(raw))
     await eventually(lambda: asyncio.sleep(0, threading.active_count() <= before[1]))
     await eventually(lambda: asyncio.sleep(0, children() <= before[2]))
     assert descriptors() <= before[0]
     assert list(temp.iterdir()) == []
     assert is_running(server)
     assert memory_kib(server) < memory + 4096
-    await eventually(lambda: asyncio.sleep(0, programs_below(server) == 1))
+    await eventually(lambda: asyncio.sleep(0, count_programs_below(server) == 1))
 
 
-def programs_below(pid: int) -> int:
-    """What tmux runs: the person's one shell."""
+def count_programs_below(pid: int) -> int:
+    """Count the programs that tmux runs."""
     return sum(map(is_running, map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())))
 
 
@@ -245,7 +245,7 @@ async def test_leaving_takes_our_pipes_out_of_panes_that_live_on(
     socket: str, binary: str, raw: Raw, temp: Path
 ) -> None:
     async with Tmux(socket, binary=binary, config="/dev/null") as tmux:
-        await tmux.sessions.create("mine", program=Program("exec sleep 60"))
+        await tmux.sessions.create("mine", program=PaneProgram("exec sleep 60"))
         assert raw("list-panes", "-F", "#{pane_pipe}", "-t", "mine") == "1"
     assert raw("list-panes", "-F", "#{pane_pipe} #{pane_dead}", "-t", "mine") == "0 0"
     assert list(temp.iterdir()) == []
@@ -254,11 +254,11 @@ async def test_leaving_takes_our_pipes_out_of_panes_that_live_on(
 async def test_many_who_come_and_go_at_once_do_tmux_no_harm(
     socket: str, binary: str, raw: Raw, server: int
 ) -> None:
-    """tmux 3.3a crashes when two control clients introduce themselves at the same time."""
+    """tmux 3.3a crashes when two control clients attach at the same time."""
     for _ in range(5):
-        await asyncio.gather(*(live(socket, binary, busy=False) for _ in range(6)))
+        await asyncio.gather(*(use_engine(socket, binary, busy=False) for _ in range(6)))
         assert is_running(server)
-    await eventually(lambda: only_theirs(raw))
+    await eventually(lambda: has_only_the_persons_session(raw))
 
 
 async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux) -> None:
@@ -270,10 +270,10 @@ async def test_a_paste_that_is_given_up_leaves_no_buffer(tmux: Tmux) -> None:
         paste.cancel()
         with within(5):
             await asyncio.wait([paste])
-    await eventually(lambda: _no_buffer(tmux))
+    await eventually(lambda: _has_no_buffer(tmux))
 
 
-async def _no_buffer(tmux: Tmux) -> bool:
+async def _has_no_buffer(tmux: Tmux) -> bool:
     return not await tmux.buffers.list()
 
 
@@ -281,11 +281,11 @@ async def test_a_pane_that_is_given_up_while_it_is_made_leaves_no_file(tmux: Tmu
     session = await tmux.sessions.create("mine")
     for number in range(20):
         making = asyncio.create_task(
-            tmux.windows.create(session.session_id, program=Program("yes | head -c 1000000"))
+            tmux.windows.create(session.session_id, program=PaneProgram("yes | head -c 1000000"))
         )
         await asyncio.sleep(number / 5_000)
         making.cancel()
         await asyncio.wait([making])
-    assert [path for path in tmux.connection.scratch.path.rglob("*") if path.is_file()] == [
-        tmux.connection.scratch.path / "lock"
+    assert [path for path in tmux.connection.temporary_folder.path.rglob("*") if path.is_file()] == [
+        tmux.connection.temporary_folder.path / "lock"
     ]

@@ -1,4 +1,4 @@
-"""Where a tmux server is: what is trusted, what is refused, and in which words."""
+"""Local sockets and programs: which are trusted, which are refused, and with which message."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, MuxpilotError, NoServer, NoTmux, Unavailable, UnsafeSocket
 from muxpilot.tmux import socket_for_path
-from muxpilot.tmux.connection.failures import failure
-from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, private_folder
-from muxpilot.tmux.hosts.login_shell import open_shell
+from muxpilot.tmux.connection.failures import error_from_message
+from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, ensure_private_folder
+from muxpilot.tmux.hosts.login_shell import shell_override
 from tests.rigs.waiting import eventually, is_running
 
 Raw = Callable[..., str]
@@ -49,12 +49,12 @@ async def test_a_stale_socket_means_no_server_and_a_new_session_uses_it_again(
 async def test_a_user_whose_shell_lets_nobody_in_has_panes_all_the_same(
     tmux: Tmux, raw: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As users of services and containers have it; a shell that can be used is left as it is."""
+    """Users of services and containers have such a shell. A shell that can be used is left as it is."""
     monkeypatch.setenv("SHELL", shutil.which("false") or "/bin/false")
-    made = await tmux.sessions.create(program=Program("echo i''n; exec cat"))
+    made = await tmux.sessions.create(program=PaneProgram("echo i''n; exec cat"))
     await eventually(lambda: asyncio.sleep(0, raw("capture-pane", "-p", "-t", made.pane_id) == "in"))
     monkeypatch.setenv("SHELL", shutil.which("bash") or "/bin/bash")
-    assert open_shell() == {}
+    assert shell_override() == {}
 
 
 async def test_a_file_that_is_no_socket_is_refused_and_kept(tmux: Tmux, socket: str) -> None:
@@ -97,10 +97,10 @@ def test_root_uses_anothers_socket_only_where_nobody_else_could_have_put_it(
     os.chown(folder, owner, owner)
     folder.chmod(mode)
     if trusted:
-        Endpoint(str(path)).check()
+        Endpoint(str(path)).check_socket()
     else:
         with pytest.raises(UnsafeSocket):
-            Endpoint(str(path)).check()
+            Endpoint(str(path)).check_socket()
 
 
 async def test_a_missing_tmux_is_said(folder: Path) -> None:
@@ -138,7 +138,7 @@ async def test_a_tmux_that_is_too_old_for_a_server_that_is_there_is_said(
 
 
 def test_what_a_sandbox_forbids_is_named() -> None:
-    error = failure("error connecting to /tmp/tmux-0/default (Operation not permitted)")
+    error = error_from_message("error connecting to /tmp/tmux-0/default (Operation not permitted)")
     assert isinstance(error, UnsafeSocket)
     assert "sandbox" in str(error)
     assert "/tmp/tmux-0/default" in str(error)
@@ -155,9 +155,9 @@ def test_a_path_that_cannot_be_a_socket_is_refused(path: str) -> None:
 
 
 def test_the_same_path_gives_the_same_socket_however_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = tmp_path / "home" / "project"
+    project = home / "project"
     project.mkdir()
     link = tmp_path / "link"
     link.symlink_to(project)
@@ -205,7 +205,7 @@ def test_a_folder_that_others_could_have_prepared_is_refused(
     path = tmp_path / "ours"
     prepare(path)
     with pytest.raises(UnsafeSocket, match="0700"):
-        private_folder(path)
+        ensure_private_folder(path)
 
 
 def test_the_default_socket_is_where_plain_tmux_has_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""How another host is reached: what is taken as a destination, what ssh gets, what the far shell reads."""
+"""How another host is reached: which destinations are valid, and what ssh and the remote shell receive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.config import settings
+from muxpilot.config import load_settings
 from muxpilot.errors import BadInput, NoServer, NoTmux, Unreachable
-from muxpilot.tmux.hosts.ssh import _MARK, FarEndpoint, Route, identity
-from muxpilot.tmux.servers import Named, Servers
+from muxpilot.tmux.hosts.ssh import SshEndpoint, SshRoute, server_identity
+from muxpilot.tmux.servers import ServerAddress, TmuxServers
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from muxpilot.tmux.servers import Named, Servers
     ],
 )
 def test_options_and_a_destination_are_taken(text: str, options: tuple[str, ...], destination: str) -> None:
-    route = Route.parse(text)
+    route = SshRoute.parse(text)
     assert (route.options, route.destination) == (options, destination)
     argv = route.argv()
     assert argv[-3:-1] == ["--", destination]
@@ -43,53 +43,53 @@ def test_options_and_a_destination_are_taken(text: str, options: tuple[str, ...]
     ("text", "words"),
     [
         ("build 'x", "unbalanced quote"),
-        ("", "no ssh destination"),
-        ("-oProxyCommand=touch${IFS}x", "no ssh destination"),
-        ("-p 22 -oProxyCommand=id", "no ssh destination"),
-        ("a;b", "no ssh destination"),
-        ("$(id)", "no ssh destination"),
-        ("me@-x", "no ssh destination"),
-        ("other build", "stands before"),
-        ("-t build", "'-t' is of no use"),
-        ("-f build", "'-f' is of no use"),
-        ("-L 1:b:2 build", "'-L' is of no use"),
-        ("-p build", "lacks its value"),
-        ("'a\nb'", "no ssh destination"),
+        ("", "is not an ssh destination"),
+        ("-oProxyCommand=touch${IFS}x", "is not an ssh destination"),
+        ("-p 22 -oProxyCommand=id", "is not an ssh destination"),
+        ("a;b", "is not an ssh destination"),
+        ("$(id)", "is not an ssh destination"),
+        ("me@-x", "is not an ssh destination"),
+        ("other build", "is before the ssh destination"),
+        ("-t build", "'-t' is not supported"),
+        ("-f build", "'-f' is not supported"),
+        ("-L 1:b:2 build", "'-L' is not supported"),
+        ("-p build", "needs a value"),
+        ("'a\nb'", "is not an ssh destination"),
     ],
 )
 def test_what_could_be_something_else_is_refused(text: str, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        Route.parse(text)
+        SshRoute.parse(text)
 
 
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (Named(ssh="x 'y"), r"f:1: servers\.b\.ssh: .*unbalanced"),
-        (Named(ssh=""), r"f:1: servers\.b\.ssh: .*no ssh destination"),
-        (Named(ssh="x", socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
-        (Named(ssh="x", socket="a\nb"), r"f:1: servers\.b\.socket: .*not a socket path"),
-        (Named(socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
+        (ServerAddress(ssh="x 'y"), r"f:1: servers\.b\.ssh: .*unbalanced"),
+        (ServerAddress(ssh=""), r"f:1: servers\.b\.ssh: .*not an ssh destination"),
+        (ServerAddress(ssh="x", socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
+        (ServerAddress(ssh="x", socket="a\nb"), r"f:1: servers\.b\.socket: .*not a socket path"),
+        (ServerAddress(socket=""), r"f:1: servers\.b\.socket: .*not a socket path"),
     ],
     ids=str,
 )
-def test_a_bad_server_is_told_at_the_start_with_its_key(entry: Named, words: str) -> None:
+def test_a_bad_server_is_told_at_the_start_with_its_key(entry: ServerAddress, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        Servers("/tmp/mx-none/s", named={"b": entry}, where=lambda key: f"f:1: {key}")
+        TmuxServers("/tmp/mx-none/s", addresses={"b": entry}, locate_key=lambda key: f"f:1: {key}")
 
 
 def test_a_bad_default_is_told_at_the_start() -> None:
     with pytest.raises(BadInput, match=r"^The ssh destination .* unbalanced"):
-        Servers(ssh="x 'y")
-    with pytest.raises(BadInput, match="no ssh destination"):
-        Servers(ssh="")
+        TmuxServers(ssh="x 'y")
+    with pytest.raises(BadInput, match="is not an ssh destination"):
+        TmuxServers(ssh="")
     with pytest.raises(BadInput, match="--ssh is empty"):
-        settings({}, ssh="")
-    assert settings({"TMUX_MCP_SSH": ""}).ssh is None
+        load_settings({}, ssh="")
+    assert load_settings({"TMUX_MCP_SSH": ""}).ssh is None
 
 
 def test_a_name_is_a_server_and_another_word_is_none() -> None:
-    servers = Servers("/tmp/mx-none/s", named={"b": Named("/tmp/mx-none/b")})
+    servers = TmuxServers("/tmp/mx-none/s", addresses={"b": ServerAddress("/tmp/mx-none/b")})
     assert servers.get("b") is servers.get("/tmp/mx-none/b")
     assert servers.get("default") is servers.default
     for word in ("c", "B", "b ", "..", "mx-none"):
@@ -98,22 +98,22 @@ def test_a_name_is_a_server_and_another_word_is_none() -> None:
 
 
 def test_two_ways_to_one_host_are_two_servers() -> None:
-    assert len({identity("b", None), identity("-p 1 b", None), identity("b", "/s")}) == 3
-    assert identity("-p  1   b", None) == identity("-p 1 b", None)
+    assert len({server_identity("b", None), server_identity("-p 1 b", None), server_identity("b", "/s")}) == 3
+    assert server_identity("-p  1   b", None) == server_identity("-p 1 b", None)
 
 
 @pytest.fixture(scope="module")
-def far(tmp_path_factory: pytest.TempPathFactory) -> FarEndpoint:
-    """A program in place of tmux that prints its arguments."""
+def far(tmp_path_factory: pytest.TempPathFactory) -> SshEndpoint:
+    """An endpoint whose tmux is a program that prints its arguments."""
     program = tmp_path_factory.mktemp("far") / "it's tmux"
     program.write_text("#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done\n")
     program.chmod(0o755)
-    return FarEndpoint.to("b", "~/a b", binary=str(program))
+    return SshEndpoint.from_text("b", "~/a b", binary=str(program))
 
 
-def arguments(far: FarEndpoint, shell: str, *command: str) -> list[str]:
-    """What arrives on the other side, where this is the login shell."""
-    line = far.preamble("-N", commands=(command,))
+def arguments(far: SshEndpoint, shell: str, *command: str) -> list[str]:
+    """Return the arguments that the program receives where this is the login shell."""
+    line = far.stdin_preamble("-N", commands=(command,))
     assert line.count(b"\n") == 2
     done = subprocess.run(
         [shell, "-c", far.route.argv()[-1]],
@@ -123,11 +123,11 @@ def arguments(far: FarEndpoint, shell: str, *command: str) -> list[str]:
         timeout=20,
         env={"PATH": os.environ["PATH"], "HOME": "/the home"},
     )
-    return far.received(done.stdout, done.stderr)[0].decode().split("\0")[:-1]
+    return far.strip_banner(done.stdout, done.stderr)[0].decode().split("\0")[:-1]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish", "mksh", "ksh93", "tcsh"])
-def test_every_word_arrives_as_it_was_whatever_the_login_shell(far: FarEndpoint, shell: str) -> None:
+def test_every_word_arrives_as_it_was_whatever_the_login_shell(far: SshEndpoint, shell: str) -> None:
     found = shutil.which(shell)
     if found is None:
         pytest.skip(f"no {shell} here")
@@ -151,29 +151,32 @@ def test_every_word_arrives_as_it_was_whatever_the_login_shell(far: FarEndpoint,
 
 @pytest.mark.timeout(180)  # a hundred times three shells
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4))
-def test_any_text_arrives_as_it_was(far: FarEndpoint, words: list[str]) -> None:
+def test_any_text_arrives_as_it_was(far: SshEndpoint, words: list[str]) -> None:
     expected = [f"{word[:-1]}\\;" if word.endswith(";") else word for word in words]
     assert arguments(far, "/bin/sh", "x", *words)[5:] == expected
 
 
-MARK = _MARK.decode()
+BANNER_END = "<the end of the banner>"
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "told"),
+    ("printed", "error", "text"),
     [
         ("ssh: connect to host b port 22: No route to host", Unreachable, "b cannot be reached"),
         ("ssh: no host j\nclosed by UNKNOWN", Unreachable, "ssh: no host j; closed by UNKNOWN"),
-        ("me@b: Permission denied (publickey,password).", Unreachable, "without a question"),
-        ("Host key verification failed.", Unreachable, "is not known"),
-        ("", Unreachable, "without a word"),
-        (f"welcome\n{MARK}\nno server running on /tmp/x", NoServer, "No tmux server"),
-        (f"{MARK}\n/bin/sh: 1: exec: tmux: not found", NoTmux, "no tmux on b"),
-        (f"{MARK}\n/bin/sh: line 1: exec: tmux: not found", NoTmux, "no tmux on b"),
+        ("me@b: Permission denied (publickey,password).", Unreachable, "requires interactive authentication"),
+        ("Host key verification failed.", Unreachable, "is not trusted"),
+        ("", Unreachable, "ssh exited without a message"),
+        (f"welcome\n{BANNER_END}\nno server running on /tmp/x", NoServer, "No tmux server"),
+        (f"{BANNER_END}\n/bin/sh: 1: exec: tmux: not found", NoTmux, "no tmux on b"),
+        (f"{BANNER_END}\n/bin/sh: line 1: exec: tmux: not found", NoTmux, "no tmux on b"),
     ],
     ids=str.split("no-route jump denied unknown-host nothing no-server no-tmux no-tmux-in-bash"),
 )
-def test_what_is_said_on_the_way_out_becomes_an_error(words: str, error: type[Exception], told: str) -> None:
-    found = FarEndpoint.to("b").failure(words)
+def test_what_is_said_on_the_way_out_becomes_an_error(
+    printed: str, error: type[Exception], text: str
+) -> None:
+    endpoint = SshEndpoint.from_text("b")
+    found = endpoint.attach_error(printed.replace(BANNER_END, endpoint.banner_end.decode().rstrip("\n")))
     assert isinstance(found, error)
-    assert told in str(found)
+    assert text in str(found)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound
-from tests.rigs.engine import Raw, ran_nothing
+from tests.rigs.engine import Raw, has_run_nothing
+
+pytestmark = pytest.mark.both_tmux
 
 CONTENTS = {
     "plain": b"hello",
@@ -42,16 +45,16 @@ NAMES = [
 ]
 
 
-async def started(tmux: Tmux) -> None:
-    await tmux.sessions.create("dev", program=Program("sleep 60"))
+async def start_server(tmux: Tmux) -> None:
+    await tmux.sessions.create("dev", program=PaneProgram("sleep 60"))
 
 
-async def names(tmux: Tmux) -> list[str]:
+async def buffer_names(tmux: Tmux) -> list[str]:
     return sorted(row.name for row in await tmux.buffers.list())
 
 
 async def test_content_comes_back_byte_for_byte(tmux: Tmux) -> None:
-    await started(tmux)
+    await start_server(tmux)
     for name, data in CONTENTS.items():
         await tmux.buffers.set(name, data)
         assert await tmux.buffers.get(name) == data
@@ -62,7 +65,7 @@ async def test_content_comes_back_byte_for_byte(tmux: Tmux) -> None:
 
 
 async def test_append_adds_and_makes(tmux: Tmux) -> None:
-    await started(tmux)
+    await start_server(tmux)
     for name, data in CONTENTS.items():
         await tmux.buffers.append(name, data)
         await tmux.buffers.append(name, b"")
@@ -72,7 +75,7 @@ async def test_append_adds_and_makes(tmux: Tmux) -> None:
 
 
 async def test_no_append_is_lost_among_others(tmux: Tmux, socket: str, binary: str) -> None:
-    await started(tmux)
+    await start_server(tmux)
     parts = [b"%d." % part if part % 2 else b"\0%d." % part + b"x" * 40_000 for part in range(20)]
     async with Tmux(socket, binary=binary) as other:
         both = (tmux, tmux, other)
@@ -84,22 +87,22 @@ async def test_no_append_is_lost_among_others(tmux: Tmux, socket: str, binary: s
 
 async def test_names_are_exact_and_run_nothing(tmux: Tmux, raw: Raw, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
-    await started(tmux)
+    await start_server(tmux)
     wanted = [*NAMES, f"#(touch {canary})"]
     for name in wanted:
         await tmux.buffers.set(name, name.encode())
         await tmux.buffers.append(name, b"\0")
         assert await tmux.buffers.get(name) == name.encode() + b"\0"
-    assert await names(tmux) == sorted(wanted)
+    assert await buffer_names(tmux) == sorted(wanted)
     for name in wanted:
         await tmux.buffers.rename(name, f"{name}2")
         await tmux.buffers.delete(f"{name}2")
-    assert await names(tmux) == []
-    assert ran_nothing(raw, canary)
+    assert await buffer_names(tmux) == []
+    assert has_run_nothing(raw, canary)
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b", "x" * 300])
-async def test_bad_names_are_refused(tmux: Tmux, name: str, tmp_path: Path) -> None:
+async def test_bad_names_are_refused(tmux: Tmux, name: str) -> None:
     with pytest.raises(BadInput, match="name"):
         await tmux.buffers.set(name, b"x")
     with pytest.raises(BadInput, match="name"):
@@ -107,7 +110,7 @@ async def test_bad_names_are_refused(tmux: Tmux, name: str, tmp_path: Path) -> N
     with pytest.raises(BadInput, match="name"):
         await tmux.buffers.rename("other", name)
     with pytest.raises(BadInput, match="name"):
-        await tmux.buffers.load(name, tmp_path / "file")
+        await tmux.buffers.set_from_file(name, io.BytesIO(b"x"))
 
 
 async def test_an_empty_buffer_is_refused(tmux: Tmux) -> None:
@@ -115,18 +118,18 @@ async def test_an_empty_buffer_is_refused(tmux: Tmux) -> None:
         await tmux.buffers.set("x", b"")
 
 
-async def test_what_is_not_there_is_said(tmux: Tmux, tmp_path: Path) -> None:
-    await started(tmux)
+async def test_what_is_not_there_is_said(tmux: Tmux) -> None:
+    await start_server(tmux)
     await tmux.buffers.set("nope2", b"x")
     for work in (
         lambda: tmux.buffers.get("nope"),
         lambda: tmux.buffers.delete("nope"),
         lambda: tmux.buffers.rename("nope", "other"),
-        lambda: tmux.buffers.save("nope", tmp_path / "file"),
+        lambda: read_content(tmux, "nope"),
     ):
         with pytest.raises(NotFound, match=r"Buffer 'nope' not found\. Use list-buffers"):
             await work()
-    assert await names(tmux) == ["nope2"]
+    assert await buffer_names(tmux) == ["nope2"]
     await tmux.buffers.delete("nope2")
     with pytest.raises(NotFound, match="There is no buffer"):
         await tmux.buffers.get()
@@ -134,45 +137,38 @@ async def test_what_is_not_there_is_said(tmux: Tmux, tmp_path: Path) -> None:
 
 
 async def test_a_taken_name_is_not_taken_again(tmux: Tmux) -> None:
-    await started(tmux)
+    await start_server(tmux)
     await tmux.buffers.set("one", b"1")
     await tmux.buffers.set("two", b"2")
-    with pytest.raises(BadInput, match="'two' is already there"):
+    with pytest.raises(BadInput, match="'two' already exists"):
         await tmux.buffers.rename("one", "two")
     await tmux.buffers.rename("one", "three")
     assert [await tmux.buffers.get(name) for name in ("two", "three")] == [b"2", b"1"]
 
 
-async def test_files_at_any_path(tmux: Tmux, raw: Raw, tmp_path: Path) -> None:
-    await started(tmux)
-    await tmux.buffers.set("b", b"\0\xff;")
-    for name in ["plain", "#(touch canary)", "a#{x}##%H%%;", "-x", "#[y] 'z\" $HOME"]:
-        folder = tmp_path / name
-        folder.mkdir()
-        await tmux.buffers.save("b", folder / name)
-        assert (folder / name).read_bytes() == b"\0\xff;"
-        assert [path.name for path in folder.iterdir()] == [name]
-        await tmux.buffers.load("copy", folder / name)
-        assert await tmux.buffers.get("copy") == b"\0\xff;"
-    assert ran_nothing(raw, Path("canary"))
+async def read_content(tmux: Tmux, name: str) -> bytes:
+    async with tmux.buffers.open_content(name) as file:
+        return file.read()
 
 
-async def test_files_that_cannot_be_used_are_said(tmux: Tmux, tmp_path: Path) -> None:
-    await started(tmux)
-    await tmux.buffers.set("b", b"x")
-    with pytest.raises(BadInput, match="gone' cannot be used: No such file"):
-        await tmux.buffers.load("c", tmp_path / "gone")
-    with pytest.raises(BadInput, match="gone/file' cannot be used: No such file"):
-        await tmux.buffers.save("b", tmp_path / "gone" / "file")
-    with pytest.raises(BadInput, match="cannot be used: Is a directory"):
-        await tmux.buffers.save("b", tmp_path)
-    assert await names(tmux) == ["b"]
+@pytest.mark.parametrize("data", [b"\0\xff;", b"x" * 100_000])
+async def test_files_keep_every_byte(tmux: Tmux, data: bytes) -> None:
+    await start_server(tmux)
+    await tmux.buffers.set_from_file("b", io.BytesIO(data))
+    assert await read_content(tmux, "b") == data
+
+
+async def test_an_empty_file_is_refused(tmux: Tmux) -> None:
+    await start_server(tmux)
+    with pytest.raises(BadInput, match="cannot be empty"):
+        await tmux.buffers.set_from_file("b", io.BytesIO())
+    assert await buffer_names(tmux) == []
 
 
 async def test_nothing_is_left_in_the_scratch_folder(tmux: Tmux) -> None:
-    await started(tmux)
+    await start_server(tmux)
     await tmux.buffers.set("b", b"\0" * 100)
     await tmux.buffers.get("b")
     with pytest.raises(NotFound):
         await tmux.buffers.get("nope")
-    assert list(tmux.connection.scratch.path.glob("buffer*")) == []
+    assert list(tmux.connection.temporary_folder.path.glob("buffer*")) == []

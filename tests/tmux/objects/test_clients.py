@@ -1,4 +1,4 @@
-"""People at terminals of a real tmux: who they are, and what they are shown."""
+"""Clients of a real tmux: which people are attached, and which messages they see."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound
-from tests.rigs.engine import SIZE, Raw, person, ran_nothing, until
+from tests.rigs.engine import SIZE, Raw, attach_person, has_run_nothing, wait_until
 from tests.rigs.waiting import eventually
 
-SLEEP = Program("sleep 60")
+pytestmark = pytest.mark.both_tmux
+
+SLEEP = PaneProgram("sleep 60")
 
 
 async def test_people_are_listed_and_programs_are_not(tmux: Tmux, socket: str, binary: str) -> None:
@@ -20,8 +22,8 @@ async def test_people_are_listed_and_programs_are_not(tmux: Tmux, socket: str, b
     async with (
         Tmux(socket, binary=binary) as other,
         other.streams.open(made.pane_id),
-        person(binary, socket, "attach", "-t", "dev") as someone,
-        person(binary, socket, "attach", "-r", "-t", "dev") as reader,
+        attach_person(binary, socket, "attach", "-t", "dev") as someone,
+        attach_person(binary, socket, "attach", "-r", "-t", "dev") as reader,
     ):
         await other.sessions.list()
         rows = {row.tty: row for row in await tmux.clients.list()}
@@ -41,11 +43,11 @@ async def test_people_are_listed_and_programs_are_not(tmux: Tmux, socket: str, b
 async def test_detach_sends_one_person_away(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
     async with (
-        person(binary, socket, "attach", "-t", "dev") as leaves,
-        person(binary, socket, "attach", "-t", "dev") as stays,
+        attach_person(binary, socket, "attach", "-t", "dev") as leaves,
+        attach_person(binary, socket, "attach", "-t", "dev") as stays,
     ):
         await tmux.clients.detach(leaves.tty)
-        await until(lambda: leaves.process.poll() == 0)
+        await wait_until(lambda: leaves.process.poll() == 0)
         assert [row.tty for row in await tmux.clients.list()] == [stays.tty]
         for tty in (leaves.tty, "", "/dev/pts", "nope"):
             with pytest.raises(NotFound, match=r"Client .* not found"):
@@ -75,12 +77,12 @@ MESSAGES = [
 
 async def test_a_message_is_shown_as_it_is(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
-    async with person(binary, socket, "attach", "-t", "dev") as someone:
-        await someone.sees(b"[dev]")
+    async with attach_person(binary, socket, "attach", "-t", "dev") as someone:
+        await someone.wait_for(b"[dev]")
         for message in MESSAGES:
             someone.seen.clear()
-            assert await tmux.clients.show(message, duration_s=60) == 1
-            await someone.sees(message.encode())
+            assert await tmux.clients.show_message(message, duration_s=60) == 1
+            await someone.wait_for(message.encode())
 
 
 async def test_a_message_runs_nothing_and_steers_nothing(
@@ -88,44 +90,44 @@ async def test_a_message_runs_nothing_and_steers_nothing(
 ) -> None:
     canary = folder / "canary"
     await tmux.sessions.create("dev", program=SLEEP)
-    async with person(binary, socket, "attach", "-t", "dev") as someone:
-        shown = await tmux.clients.show(f"#(touch {canary})\x1b]2;evil\x07\nnext", duration_s=60)
+    async with attach_person(binary, socket, "attach", "-t", "dev") as someone:
+        shown = await tmux.clients.show_message(f"#(touch {canary})\x1b]2;evil\x07\nnext", duration_s=60)
         assert shown == 1
-        await someone.sees(f"#(touch {canary}) ]2;evil next".encode())
+        await someone.wait_for(f"#(touch {canary}) ]2;evil next".encode())
         assert b"\x1b]2;evil" not in someone.seen
-    assert ran_nothing(raw, canary)
+    assert has_run_nothing(raw, canary)
 
 
 async def test_a_message_is_counted_where_it_was_seen(tmux: Tmux, socket: str, binary: str) -> None:
     one = await tmux.sessions.create("one", program=SLEEP)
     two = await tmux.sessions.create("two", program=SLEEP)
-    assert await tmux.clients.show("nobody") == 0
-    async with person(binary, socket, "attach", "-t", "one") as someone:
-        assert await tmux.clients.show("here", session=one.session_id) == 1
-        assert await tmux.clients.show("elsewhere", session=two.session_id) == 0
-        async with person(binary, socket, "attach", "-t", "two"):
-            assert await tmux.clients.show("all of you", duration_s=60) == 2
-        await someone.sees(b"all of you")
+    assert await tmux.clients.show_message("nobody") == 0
+    async with attach_person(binary, socket, "attach", "-t", "one") as someone:
+        assert await tmux.clients.show_message("here", session=one.session_id) == 1
+        assert await tmux.clients.show_message("elsewhere", session=two.session_id) == 0
+        async with attach_person(binary, socket, "attach", "-t", "two"):
+            assert await tmux.clients.show_message("all of you", duration_s=60) == 2
+        await someone.wait_for(b"all of you")
     assert b"elsewhere" not in someone.seen
 
 
 async def test_a_message_goes_away_after_its_time(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
-    async with person(binary, socket, "attach", "-t", "dev") as someone:
-        await someone.sees(b"[dev]")
-        assert await tmux.clients.show("short", duration_s=0.1) == 1
-        await until(lambda: b"[dev]" in someone.seen.partition(b"short")[2])
+    async with attach_person(binary, socket, "attach", "-t", "dev") as someone:
+        await someone.wait_for(b"[dev]")
+        assert await tmux.clients.show_message("short", duration_s=0.1) == 1
+        await wait_until(lambda: b"[dev]" in someone.seen.partition(b"short")[2])
 
 
 @pytest.mark.parametrize("duration_s", [0, -1, 3601, float("inf"), float("nan")])
 async def test_absurd_durations_are_refused(tmux: Tmux, duration_s: float) -> None:
     with pytest.raises(BadInput, match="duration"):
-        await tmux.clients.show("x", duration_s=duration_s)
+        await tmux.clients.show_message("x", duration_s=duration_s)
 
 
 async def test_a_person_who_leaves_is_no_longer_listed(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
-    async with person(binary, socket, "attach", "-t", "dev"):
+    async with attach_person(binary, socket, "attach", "-t", "dev"):
         assert len(await tmux.clients.list()) == 1
 
     async def is_empty() -> bool:

@@ -1,4 +1,4 @@
-"""Text and keys into panes of a real tmux: exact, whole, and in order."""
+"""Typing into panes of a real tmux: text and keys arrive exactly, completely and in order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound, PaneDead, Refused
-from muxpilot.tmux import Ensured, PaneId, PaneStream
-from tests.rigs.engine import Raw, printed, ran_nothing, reading, stream_of, whole
+from muxpilot.tmux import EnsuredSession, PaneId, PaneStream
+from tests.rigs.engine import Raw, has_run_nothing, open_reader, read_to_end, read_until, stream_of
 from tests.rigs.waiting import LIMIT_S, eventually, within
+
+pytestmark = pytest.mark.both_tmux
 
 CALLERS = 50
 MEGABYTE = 1_000_000
@@ -55,47 +57,47 @@ KEYS = {
 
 
 async def test_typed_text_arrives_exactly(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     for text in TEXTS:
         await tmux.input.type(reader.pane, text)
-        assert await reader.got() == text.encode("utf-8", "surrogateescape")
+        assert await reader.read_new() == text.encode("utf-8", "surrogateescape")
     assert await tmux.buffers.list() == []
 
 
 async def test_pasted_text_arrives_exactly(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     for text in [*TEXTS, ""]:
         data = text.encode("utf-8", "surrogateescape")
         assert await tmux.input.paste(reader.pane, text) == len(data)
-        assert await reader.got() == data
+        assert await reader.read_new() == data
     assert await tmux.buffers.list() == []
 
 
 async def test_keys_arrive_as_a_terminal_would_send_them(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     for keys, data in KEYS.items():
         await tmux.input.press(reader.pane, keys)
-        assert await reader.got() == data, keys
+        assert await reader.read_new() == data, keys
 
 
 async def test_bytes_arrive_exactly(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     data = bytes(range(256)) * 2
     await tmux.input.send_bytes(reader.pane, data)
-    assert await reader.got() == data
+    assert await reader.read_new() == data
     with pytest.raises(BadInput, match="No bytes"):
         await tmux.input.send_bytes(reader.pane, b"")
 
 
 async def test_enter_and_repeat(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     await tmux.input.type(reader.pane, "ab;", repeat=3, enter=True)
     await tmux.input.type(reader.pane, "\x01", repeat=2)
     await tmux.input.type(reader.pane, "", enter=True)
     await tmux.input.press(reader.pane, "x Up", repeat=2, enter=True)
     await tmux.input.paste(reader.pane, "p", enter=True)
     await tmux.input.paste(reader.pane, "", enter=True)
-    assert await reader.got() == b"ab;ab;ab;\r\x01\x01\rx\x1b[Ax\x1b[A\rp\r\r"
+    assert await reader.read_new() == b"ab;ab;ab;\r\x01\x01\rx\x1b[Ax\x1b[A\rp\r\r"
 
 
 @pytest.mark.parametrize("repeat", [0, -1, 1001, 10**12])
@@ -122,30 +124,30 @@ async def test_no_keys_are_refused(tmux: Tmux) -> None:
 
 
 def lines() -> list[str]:
-    """Short ones are typed, long ones go by a buffer; each is its writer's alone."""
+    """Return lines, each unique to its writer. Short ones are typed, long ones go through a buffer."""
     return [f"<{caller}" + ";" * (2000 if caller % 3 == 0 else caller) + ">" for caller in range(CALLERS)]
 
 
 async def test_a_text_and_its_enter_are_one_act(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     await asyncio.gather(*(tmux.input.type(reader.pane, line, enter=True) for line in lines()))
     await asyncio.gather(*(tmux.input.paste(reader.pane, line, enter=True) for line in lines()))
-    arrived = (await reader.got()).decode().split("\r")
+    arrived = (await reader.read_new()).decode().split("\r")
     assert sorted(arrived) == sorted(["", *lines(), *lines()])
 
 
 async def test_one_callers_lines_arrive_in_the_order_of_the_calls(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     sent = [f"{number}" for number in range(CALLERS)]
     for number in sent:
         await tmux.input.type(reader.pane, number, enter=True)
-    assert await reader.got() == b"".join(b"%s\r" % number.encode() for number in sent)
+    assert await reader.read_new() == b"".join(b"%s\r" % number.encode() for number in sent)
 
 
 async def test_two_engines_do_not_mix_their_lines(
     tmux: Tmux, socket: str, binary: str, tmp_path: Path
 ) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     async with Tmux(socket, binary=binary) as other:
         await other.panes.list()  # tmux 3.5a can crash when a buffer changes while a control client connects
         await asyncio.gather(
@@ -155,7 +157,7 @@ async def test_two_engines_do_not_mix_their_lines(
                 for engine in (tmux, other)
             )
         )
-    arrived = (await reader.got()).decode().split("\r")
+    arrived = (await reader.read_new()).decode().split("\r")
     assert sorted(arrived) == sorted(["", *lines(), *lines()])
 
 
@@ -167,24 +169,24 @@ ACTS: dict[str, Act] = {
     "paste": lambda tmux, pane: tmux.input.paste(pane, "hi", enter=True),
     "bytes": lambda tmux, pane: tmux.input.send_bytes(pane, b"hi\r"),
 }
-SHOW: Act = lambda tmux, pane: tmux.input.show(pane, "hi")  # noqa: E731
+SHOW: Act = lambda tmux, pane: tmux.input.show_text(pane, "hi")  # noqa: E731
 
 
 @pytest.mark.parametrize("mode", [("copy-mode",), ("clock-mode",)])
 async def test_a_pane_in_a_mode_gets_the_text(
     tmux: Tmux, raw: Raw, tmp_path: Path, mode: tuple[str, ...]
 ) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     for act in ACTS.values():
         raw(*mode, "-t", reader.pane)
         assert (await tmux.panes.get(reader.pane)).in_mode
         await act(tmux, reader.pane)
-        assert (await reader.got()).replace(b"hi", b"") == b"\r"
+        assert (await reader.read_new()).replace(b"hi", b"") == b"\r"
         assert not (await tmux.panes.get(reader.pane)).in_mode
 
 
 async def dead_pane(tmux: Tmux) -> PaneId:
-    made = await tmux.sessions.create("dead", program=Program("echo over", remain_on_exit=True))
+    made = await tmux.sessions.create("dead", program=PaneProgram("echo over", remain_on_exit=True))
 
     async def is_dead() -> bool:
         return (await tmux.panes.get(made.pane_id)).is_dead
@@ -212,43 +214,43 @@ async def test_a_pane_that_is_not_there_is_said(tmux: Tmux) -> None:
 
 
 async def test_a_megabyte_is_pasted_whole_and_at_once(tmux: Tmux, tmp_path: Path) -> None:
-    reader = await reading(tmux, tmp_path)
+    reader = await open_reader(tmux, tmp_path)
     chance = random.Random(1)
     text = "".join(chance.choices("abc;#$'\"\\ \n\té", k=MEGABYTE))
     with within(5):
         assert await tmux.input.paste(reader.pane, text) == len(text.encode())
-        got = await reader.got()
+        got = await reader.read_new()
     assert got == text.encode()
     assert await tmux.buffers.list() == []
 
 
 async def test_a_paste_is_bracketed_only_where_the_program_asked_for_it(tmux: Tmux, tmp_path: Path) -> None:
-    asked = await reading(tmux, tmp_path, modes="\\033[?2004h", name="asked")
-    plain = await reading(tmux, tmp_path, name="plain")
+    asked = await open_reader(tmux, tmp_path, modes="\\033[?2004h", name="asked")
+    plain = await open_reader(tmux, tmp_path, name="plain")
     for reader, wanted in ((asked, b"\x1b[200~a\nb\x1b[201~\r"), (plain, b"a\nb\r")):
         await tmux.input.paste(reader.pane, "a\nb", enter=True)
-        assert await reader.got() == wanted
+        assert await reader.read_new() == wanted
         await tmux.input.type(reader.pane, "x" * 2000)
-        assert await reader.got() == b"x" * 2000
+        assert await reader.read_new() == b"x" * 2000
 
 
 async def test_control_c_interrupts(tmux: Tmux) -> None:
-    await tmux.sessions.create("keeper", program=Program("sleep 60"))
-    made = await tmux.sessions.create("dev", program=Program("echo READY; exec sleep 60"))
+    await tmux.sessions.create("keeper", program=PaneProgram("sleep 60"))
+    made = await tmux.sessions.create("dev", program=PaneProgram("echo READY; exec sleep 60"))
     stream = stream_of(tmux, made.pane_id)
-    await printed(stream, b"READY")
+    await read_until(stream, b"READY")
     await tmux.input.press(made.pane_id, "C-c")
-    assert (await whole(stream))[1].status == 130
+    assert (await read_to_end(stream))[1].status == 130
 
 
-async def screen(tmux: Tmux, pane: PaneId) -> str:
-    return "\n".join(await tmux.capture.last(pane))
+async def screen_text(tmux: Tmux, pane: PaneId) -> str:
+    return "\n".join(await tmux.capture.last_lines(pane))
 
 
-async def at_rest(tmux: Tmux, command: str | None) -> Ensured:
-    """A pane that has printed its prompt, or READY, and waits."""
-    made = await tmux.sessions.create("side", program=Program(command))
-    await printed(stream_of(tmux, made.pane_id), b"READY\r\n" if command else PROMPT)
+async def create_waiting_pane(tmux: Tmux, command: str | None) -> EnsuredSession:
+    """Create a pane and wait until it has printed its prompt, or READY."""
+    made = await tmux.sessions.create("side", program=PaneProgram(command))
+    await read_until(stream_of(tmux, made.pane_id), b"READY\r\n" if command else PROMPT)
     return made
 
 
@@ -257,78 +259,78 @@ async def test_what_is_shown_is_neither_typed_nor_run(
     tmux: Tmux, raw: Raw, tmp_path: Path, command: str | None
 ) -> None:
     canary = tmp_path / "canary"
-    made = await at_rest(tmux, command)
+    made = await create_waiting_pane(tmux, command)
     text = f"$(touch {canary})\ntouch {canary}\n; `touch {canary}` #(x) é世"
-    await tmux.input.show(made.pane_id, text)
+    await tmux.input.show_text(made.pane_id, text)
     await eventually(lambda: _ends_with(tmux, made.pane_id, text))
     if command is None:
         await tmux.input.type(made.pane_id, "echo a''fter", enter=True)
-        await printed(stream_of(tmux, made.pane_id), b"\nafter")
-    assert ran_nothing(raw, canary)
+        await read_until(stream_of(tmux, made.pane_id), b"\nafter")
+    assert has_run_nothing(raw, canary)
 
 
 async def test_what_is_shown_steers_no_terminal(tmux: Tmux) -> None:
-    made = await at_rest(tmux, "echo READY; exec sleep 60")
+    made = await create_waiting_pane(tmux, "echo READY; exec sleep 60")
     title = (await tmux.panes.get(made.pane_id)).title
-    await tmux.input.show(made.pane_id, "a\x1b[31mred\x1b]2;evil\x07\x9b31m\x07\x0e\x08b\rc\x00")
-    seen = await printed(stream_of(tmux, made.pane_id), b"bc")
+    await tmux.input.show_text(made.pane_id, "a\x1b[31mred\x1b]2;evil\x07\x9b31m\x07\x0e\x08b\rc\x00")
+    seen = await read_until(stream_of(tmux, made.pane_id), b"bc")
     assert seen.partition(b"READY")[2].strip() == b"a[31mred]2;evil31mbc"
     assert (await tmux.panes.get(made.pane_id)).title == title
 
 
 async def test_show_can_clear_the_screen_first_and_leaves_the_scrollback(tmux: Tmux) -> None:
-    made = await at_rest(tmux, "echo READY; exec sleep 60")
-    await tmux.input.show(made.pane_id, "one\ntwo")
+    made = await create_waiting_pane(tmux, "echo READY; exec sleep 60")
+    await tmux.input.show_text(made.pane_id, "one\ntwo")
     await eventually(lambda: _ends_with(tmux, made.pane_id, "READY\none\ntwo"))
-    await tmux.input.show(made.pane_id, "three", clear=True)
+    await tmux.input.show_text(made.pane_id, "three", clear=True)
     await eventually(lambda: _ends_with(tmux, made.pane_id, "three"))
-    assert "\n".join(await tmux.capture.between(made.pane_id, 0, "-")).strip() == "three"
-    assert (await screen(tmux, made.pane_id)).startswith("READY")
+    assert "\n".join(await tmux.capture.rows_between(made.pane_id, 0, "-")).strip() == "three"
+    assert (await screen_text(tmux, made.pane_id)).startswith("READY")
 
 
 async def test_what_is_shown_begins_on_a_line_of_its_own(tmux: Tmux) -> None:
-    made = await at_rest(tmux, "echo READY; printf 'prompt> '; exec sleep 60")
+    made = await create_waiting_pane(tmux, "echo READY; printf 'prompt> '; exec sleep 60")
     await eventually(lambda: _ends_with(tmux, made.pane_id, "prompt>"))
-    await tmux.input.show(made.pane_id, "news")
+    await tmux.input.show_text(made.pane_id, "news")
     await eventually(lambda: _ends_with(tmux, made.pane_id, "news"))
-    assert (await screen(tmux, made.pane_id)) == "READY\nprompt>\nnews"
+    assert (await screen_text(tmux, made.pane_id)) == "READY\nprompt>\nnews"
 
 
 async def _ends_with(tmux: Tmux, pane: PaneId, text: str) -> bool:
-    return (await screen(tmux, pane)).endswith(text)
+    return (await screen_text(tmux, pane)).endswith(text)
 
 
 async def test_a_long_text_is_shown_whole(tmux: Tmux) -> None:
-    made = await at_rest(tmux, "echo READY; exec sleep 60")
+    made = await create_waiting_pane(tmux, "echo READY; exec sleep 60")
     text = "\n".join(f"line {number}" for number in range(20_000))
-    await tmux.input.show(made.pane_id, text)
-    seen = await printed(stream_of(tmux, made.pane_id), b"line 19999")
+    await tmux.input.show_text(made.pane_id, text)
+    seen = await read_until(stream_of(tmux, made.pane_id), b"line 19999")
     assert seen.count(b"line ") == 20_000
 
 
 async def test_a_stopped_terminal_is_said_and_blocks_nobody(
     tmux: Tmux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muxpilot.tmux.objects.tty_write._PATIENCE_S", 0.2)
-    made = await at_rest(tmux, "echo READY; exec cat")
+    monkeypatch.setattr("muxpilot.tmux.objects.tty_write._STALL_S", 0.2)
+    made = await create_waiting_pane(tmux, "echo READY; exec cat")
     await tmux.input.press(made.pane_id, "C-s")
     await tmux.input.type(made.pane_id, "x")
     with within(10), pytest.raises(Refused, match=r"took \d+ of \d+ bytes .*C-q"):
-        await eventually(lambda: stopped(tmux, made.pane_id))
-    monkeypatch.setattr("muxpilot.tmux.objects.tty_write._PATIENCE_S", LIMIT_S)
+        await eventually(lambda: fill_terminal(tmux, made.pane_id))
+    monkeypatch.setattr("muxpilot.tmux.objects.tty_write._STALL_S", LIMIT_S)
     await tmux.input.press(made.pane_id, "C-q")
-    await tmux.input.show(made.pane_id, "on again")
-    await printed(stream_of(tmux, made.pane_id), b"on again")
+    await tmux.input.show_text(made.pane_id, "on again")
+    await read_until(stream_of(tmux, made.pane_id), b"on again")
 
 
-async def stopped(tmux: Tmux, pane: PaneId) -> None:
-    """Shows until the terminal takes no more: the C-s may still be on its way."""
+async def fill_terminal(tmux: Tmux, pane: PaneId) -> None:
+    """Show text until the terminal takes no more: the C-s may not have arrived yet."""
     async with asyncio.timeout(LIMIT_S):
-        await tmux.input.show(pane, "lost?" * 1000)
+        await tmux.input.show_text(pane, "lost?" * 1000)
 
 
-async def passed(stream: PaneStream, wanted: bytes) -> None:
-    """Wait until this goes by, however much comes before it."""
+async def wait_for_bytes(stream: PaneStream, wanted: bytes) -> None:
+    """Wait until these bytes are printed, whatever is printed before them."""
     tail = b""
     async for event in stream.follow():
         tail = tail[-len(wanted) :] + getattr(event, "data", b"")
@@ -338,10 +340,10 @@ async def passed(stream: PaneStream, wanted: bytes) -> None:
 
 
 async def test_a_terminal_in_full_flood_is_still_shown_text(tmux: Tmux) -> None:
-    made = await tmux.sessions.create("flood", program=Program("yes flood"))
+    made = await tmux.sessions.create("flood", program=PaneProgram("yes flood"))
     stream = stream_of(tmux, made.pane_id)
-    await printed(stream, b"flood")
+    await read_until(stream, b"flood")
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
-        tasks.create_task(passed(stream, b"raft"))
-        await tmux.input.show(made.pane_id, "raft")
+        tasks.create_task(wait_for_bytes(stream, b"raft"))
+        await tmux.input.show_text(made.pane_id, "raft")
     await tmux.input.press(made.pane_id, "C-c")

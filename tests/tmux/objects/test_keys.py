@@ -1,4 +1,4 @@
-"""Key names: what is a key, and what never is."""
+"""Names of keys: which words are keys, and which never are."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from muxpilot.tmux.objects import keys
     ],
 )
 def test_keys_are_spelled_as_tmux_spells_them(given_keys: str, sent: tuple[str, ...]) -> None:
-    assert keys.parse(given_keys) == sent
+    assert keys.parse_keys(given_keys) == sent
 
 
 @pytest.mark.parametrize(
@@ -42,21 +42,21 @@ def test_keys_are_spelled_as_tmux_spells_them(given_keys: str, sent: tuple[str, 
 )
 def test_what_is_no_key_is_refused(word: str) -> None:
     if word == "^":
-        assert keys.key(word) == "^"
+        assert keys.require_key(word) == "^"
         return
     with pytest.raises(BadInput, match=r"is not a key\. Use names such as Enter"):
-        keys.key(word)
+        keys.require_key(word)
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t"])
 def test_no_keys_are_refused(nothing: str) -> None:
     with pytest.raises(BadInput, match="No keys were given"):
-        keys.parse(nothing)
+        keys.parse_keys(nothing)
 
 
 @given(st.text(min_size=1, max_size=6))
 def test_an_accepted_key_is_one_key_and_stays_one(word: str) -> None:
-    found = keys.is_key(word)
+    found = keys.find_key(word)
     if found is not None:
-        assert keys.is_key(found) == found
+        assert keys.find_key(found) == found
         assert found.split() == [found] or found.endswith(" ")

@@ -1,4 +1,4 @@
-"""How programs start and end in panes of a real tmux: no byte lost, every status exact, nothing left."""
+"""Starting programs in panes of a real tmux: no byte is lost, every status is exact, nothing is left."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput
 from muxpilot.tmux import CreatedPane, Data, PaneId, SessionId
-from tests.rigs.engine import Raw, printed, stream_of, until, whole
+from tests.rigs.engine import Raw, read_to_end, read_until, stream_of, wait_until
 from tests.rigs.waiting import LIMIT_S, eventually, is_running
 
-SLEEP = Program("sleep 60")
-FLOOD = Program("seq 1 20000; echo LAST")
+SLEEP = PaneProgram("sleep 60")
+FLOOD = PaneProgram("seq 1 20000; echo LAST")
 FLOODED = b"".join(b"%d\r\n" % number for number in range(1, 20001)) + b"LAST\r\n"
 
 
 async def home(tmux: Tmux) -> SessionId:
-    """A session that stays, so that the server does."""
+    """Create a session that stays, so that the server stays."""
     return (await tmux.sessions.create("home", program=SLEEP)).session_id
 
 
-async def born(tmux: Tmux, command: str | None) -> CreatedPane:
-    return await tmux.windows.create(await home(tmux), program=Program(command))
+async def create_window(tmux: Tmux, command: str | None) -> CreatedPane:
+    return await tmux.windows.create(await home(tmux), program=PaneProgram(command))
 
 
-async def runs(tmux: Tmux, pane: PaneId, command: str) -> None:
-    """Wait until tmux shows this as the pane's command."""
+async def wait_until_running(tmux: Tmux, pane: PaneId, command: str) -> None:
+    """Wait until tmux reports this as the pane's command."""
 
     async def check() -> bool:
         return (await tmux.panes.get(pane)).current_command == command
@@ -55,7 +55,7 @@ def both_cores_busy() -> Iterator[None]:
 async def test_the_first_byte_is_never_lost(tmux: Tmux) -> None:
     session = await home(tmux)
     for _ in range(20):
-        made = await tmux.windows.create(session, program=Program("printf FIRST; exec sleep 60"))
+        made = await tmux.windows.create(session, program=PaneProgram("printf FIRST; exec sleep 60"))
         async with asyncio.timeout(LIMIT_S):
             async for event in stream_of(tmux, made.pane_id).follow(0):
                 assert isinstance(event, Data)
@@ -63,36 +63,36 @@ async def test_the_first_byte_is_never_lost(tmux: Tmux) -> None:
                 break
 
 
-async def flooded(tmux: Tmux, session: SessionId) -> tuple[bytes, int | None]:
+async def flood(tmux: Tmux, session: SessionId) -> tuple[bytes, int | None]:
     made = await tmux.windows.create(session, program=FLOOD)
-    seen, end = await whole(stream_of(tmux, made.pane_id))
+    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
     return seen, end.status
 
 
 async def test_not_one_byte_is_lost_up_to_the_last(tmux: Tmux) -> None:
     session = await home(tmux)
     for _ in range(50):
-        assert await flooded(tmux, session) == (FLOODED, 0)
+        assert await flood(tmux, session) == (FLOODED, 0)
 
 
 async def test_not_one_byte_is_lost_under_load(tmux: Tmux) -> None:
     session = await home(tmux)
     with both_cores_busy():
         for _ in range(5):
-            for ending in await asyncio.gather(*(flooded(tmux, session) for _ in range(10))):
+            for ending in await asyncio.gather(*(flood(tmux, session) for _ in range(10))):
                 assert ending == (FLOODED, 0)
 
 
 async def test_a_split_a_session_and_a_respawn_lose_nothing_either(tmux: Tmux) -> None:
     session = await home(tmux)
     made = await tmux.sessions.create("flood", program=FLOOD)
-    assert (await whole(stream_of(tmux, made.pane_id)))[0] == FLOODED
+    assert (await read_to_end(stream_of(tmux, made.pane_id)))[0] == FLOODED
     [pane] = await tmux.panes.list(session)
     split = await tmux.windows.split(pane.id, program=FLOOD)
-    assert (await whole(stream_of(tmux, split.pane_id)))[0] == FLOODED
+    assert (await read_to_end(stream_of(tmux, split.pane_id)))[0] == FLOODED
     window = await tmux.windows.create(session, program=SLEEP)
     await tmux.windows.respawn(window.pane_id, command=FLOOD.command, kill=True)
-    assert (await whole(stream_of(tmux, window.pane_id)))[0] == FLOODED
+    assert (await read_to_end(stream_of(tmux, window.pane_id)))[0] == FLOODED
 
 
 STATUSES = {
@@ -115,8 +115,8 @@ async def test_statuses_are_exact(tmux: Tmux) -> None:
     session = await home(tmux)
 
     async def status(command: str) -> int | None:
-        made = await tmux.windows.create(session, program=Program(command))
-        return (await whole(stream_of(tmux, made.pane_id)))[1].status
+        made = await tmux.windows.create(session, program=PaneProgram(command))
+        return (await read_to_end(stream_of(tmux, made.pane_id)))[1].status
 
     found = await asyncio.gather(*(status(command) for command in STATUSES))
     assert dict(zip(STATUSES, found, strict=True)) == STATUSES
@@ -125,56 +125,56 @@ async def test_statuses_are_exact(tmux: Tmux) -> None:
 
 async def test_tmux_shows_the_commands_own_name(tmux: Tmux, raw: Raw) -> None:
     for command, name in (("exec sleep 60", "sleep"), ("exec cat", "cat"), ("bash", "bash")):
-        await runs(tmux, (await born(tmux, command)).pane_id, name)
+        await wait_until_running(tmux, (await create_window(tmux, command)).pane_id, name)
     raw("set-option", "-g", "default-shell", "/bin/bash")  # sh would stay, as it does without us
-    await runs(tmux, (await born(tmux, "sleep 60")).pane_id, "sleep")
+    await wait_until_running(tmux, (await create_window(tmux, "sleep 60")).pane_id, "sleep")
 
 
 async def test_control_c_ends_the_command_and_tells_its_status(tmux: Tmux) -> None:
     trapped = "trap 'exit 9' INT; echo READY; while :; do sleep 0.05; done"
     for command, status in (("echo READY; exec sleep 60", 130), (trapped, 9)):
-        made = await born(tmux, command)
+        made = await create_window(tmux, command)
         stream = stream_of(tmux, made.pane_id)
-        await printed(stream, b"READY")
+        await read_until(stream, b"READY")
         await tmux.input.press(made.pane_id, "C-c")
-        assert (await whole(stream))[1].status == status
+        assert (await read_to_end(stream))[1].status == status
 
 
 async def test_control_z_does_not_end_the_pane(tmux: Tmux) -> None:
-    made = await born(tmux, "echo READY; exec cat")
-    await printed(stream_of(tmux, made.pane_id), b"READY")
+    made = await create_window(tmux, "echo READY; exec cat")
+    await read_until(stream_of(tmux, made.pane_id), b"READY")
     await tmux.input.press(made.pane_id, "C-z")
-    await printed(stream_of(tmux, made.pane_id), b"^Z")
+    await read_until(stream_of(tmux, made.pane_id), b"^Z")
     await tmux.input.type(made.pane_id, "still here", enter=True)
-    await printed(stream_of(tmux, made.pane_id), b"still here\r\nstill here\r\n")
+    await read_until(stream_of(tmux, made.pane_id), b"still here\r\nstill here\r\n")
 
 
 async def test_job_control_works_in_a_shell_that_is_the_command(tmux: Tmux) -> None:
-    made = await born(tmux, "bash --norc")
+    made = await create_window(tmux, "bash --norc")
     pane, stream = made.pane_id, stream_of(tmux, made.pane_id)
-    await printed(stream, b"$ ")
+    await read_until(stream, b"$ ")
     await tmux.input.type(pane, "cat", enter=True)
-    await runs(tmux, pane, "cat")
+    await wait_until_running(tmux, pane, "cat")
     await tmux.input.press(pane, "C-z")
-    await printed(stream, b"Stopped")
-    await runs(tmux, pane, "bash")
+    await read_until(stream, b"Stopped")
+    await wait_until_running(tmux, pane, "bash")
     await tmux.input.type(pane, "fg", enter=True)
-    await runs(tmux, pane, "cat")
+    await wait_until_running(tmux, pane, "cat")
     await tmux.input.type(pane, "back", enter=True)
-    await printed(stream, b"back\r\nback\r\n")
+    await read_until(stream, b"back\r\nback\r\n")
     await tmux.input.press(pane, "C-d")
-    await runs(tmux, pane, "bash")
+    await wait_until_running(tmux, pane, "bash")
     await tmux.input.type(pane, "exit 6", enter=True)
-    assert (await whole(stream))[1].status == 6
+    assert (await read_to_end(stream))[1].status == 6
 
 
 async def test_killing_a_pane_ends_what_runs_in_it(tmux: Tmux) -> None:
-    made = await born(tmux, "sleep 61 & echo $! $$; exec sleep 62")
-    words = (await printed(stream_of(tmux, made.pane_id), b"\n")).split()
+    made = await create_window(tmux, "sleep 61 & echo $! $$; exec sleep 62")
+    words = (await read_until(stream_of(tmux, made.pane_id), b"\n")).split()
     pids = [int(word) for word in words]
-    await until(lambda: all(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in pids))
+    await wait_until(lambda: all(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in pids))
     await tmux.panes.kill(made.pane_id)
-    await until(lambda: not any(is_running(pid) for pid in pids))
+    await wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 @asynccontextmanager
@@ -183,8 +183,8 @@ async def engine(socket: str, binary: str) -> AsyncIterator[Tmux]:
         yield tmux
 
 
-def children(pid: int) -> list[str]:
-    """The names of the programs that a process has started and that run; tmux 3.3a may forget the ended."""
+def child_names(pid: int) -> list[str]:
+    """Return the names of the running children of a process; tmux 3.3a may not reap those that ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -199,28 +199,28 @@ def children(pid: int) -> list[str]:
 
 async def test_panes_live_on_without_us_and_nothing_of_ours_stays(socket: str, binary: str, raw: Raw) -> None:
     async with engine(socket, binary) as tmux:
-        made = await born(tmux, "exec cat")
-        await runs(tmux, made.pane_id, "cat")
-        shell = await born(tmux, None)
-        scratch = tmux.connection.scratch.path
+        made = await create_window(tmux, "exec cat")
+        await wait_until_running(tmux, made.pane_id, "cat")
+        shell = await create_window(tmux, None)
+        scratch = tmux.connection.temporary_folder.path
     assert raw("list-panes", "-a", "-F", "#{pane_pipe}").split() == ["0", "0", "0"]
     server = int(raw("display-message", "-p", "-t", "home:", "#{pid}"))
-    await until(lambda: "cat" not in children(server))
+    await wait_until(lambda: "cat" not in child_names(server))
     assert not scratch.exists()
     raw("send-keys", "-t", made.pane_id, "still here", "Enter")
-    await until(lambda: raw("capture-pane", "-p", "-t", shell.pane_id))  # its prompt
+    await wait_until(lambda: raw("capture-pane", "-p", "-t", shell.pane_id))  # its prompt
     raw("send-keys", "-t", shell.pane_id, "echo to''o", "Enter")
-    await until(lambda: raw("capture-pane", "-p", "-t", made.pane_id).count("still here") == 2)
-    await until(lambda: "\ntoo" in raw("capture-pane", "-p", "-t", shell.pane_id))
+    await wait_until(lambda: raw("capture-pane", "-p", "-t", made.pane_id).count("still here") == 2)
+    await wait_until(lambda: "\ntoo" in raw("capture-pane", "-p", "-t", shell.pane_id))
 
 
 async def test_a_command_that_outlives_us_still_ends(socket: str, binary: str, raw: Raw) -> None:
     async with engine(socket, binary) as tmux:
-        made = await born(tmux, "read line; exit 3")
+        made = await create_window(tmux, "read line; exit 3")
         raw("set-option", "-p", "-t", made.pane_id, "remain-on-exit", "on")
     raw("send-keys", "-t", made.pane_id, "Enter")
     ask = ("display-message", "-p", "-t", made.pane_id, "#{pane_dead}")
-    await until(lambda: raw(*ask) == "1")
+    await wait_until(lambda: raw(*ask) == "1")
 
 
 @pytest.mark.parametrize("command", ["echo run >>FILE; exec sleep 60", None])
@@ -229,12 +229,12 @@ async def test_a_person_can_respawn_a_pane_after_us(
 ) -> None:
     file = tmp_path / "runs"
     async with engine(socket, binary) as tmux:
-        made = await born(tmux, command and command.replace("FILE", str(file)))
-        await until(lambda: has_run(file) if command else stream_of(tmux, made.pane_id).end)
+        made = await create_window(tmux, command and command.replace("FILE", str(file)))
+        await wait_until(lambda: has_run(file) if command else stream_of(tmux, made.pane_id).end)
     raw("respawn-pane", "-k", "-t", made.pane_id)
     if command is None:
         raw("send-keys", "-t", made.pane_id, f"echo run >{file}; echo run >>{file}", "Enter")
-    await until(lambda: has_run(file, times=2))
+    await wait_until(lambda: has_run(file, times=2))
 
 
 def has_run(file: Path, *, times: int = 1) -> bool:
@@ -242,17 +242,17 @@ def has_run(file: Path, *, times: int = 1) -> bool:
 
 
 async def test_a_person_can_respawn_a_pane_beside_us(tmux: Tmux, raw: Raw) -> None:
-    made = await born(tmux, "echo READY; exec sleep 60")
-    await printed(stream_of(tmux, made.pane_id), b"READY\r\n")
+    made = await create_window(tmux, "echo READY; exec sleep 60")
+    await read_until(stream_of(tmux, made.pane_id), b"READY\r\n")
     raw("respawn-pane", "-k", "-t", made.pane_id)
-    await printed(stream_of(tmux, made.pane_id), b"READY\r\nREADY\r\n")
+    await read_until(stream_of(tmux, made.pane_id), b"READY\r\nREADY\r\n")
 
 
 async def test_the_persons_default_command_is_honoured(tmux: Tmux, raw: Raw) -> None:
     session = await home(tmux)
     raw("set-option", "-g", "default-command", "printf 'CUSTOM %s' \"$0\"; exec sleep 60")
     made = await tmux.windows.create(session)
-    assert (await printed(stream_of(tmux, made.pane_id), b"CUSTOM")).startswith(b"CUSTOM")
+    assert (await read_until(stream_of(tmux, made.pane_id), b"CUSTOM")).startswith(b"CUSTOM")
 
 
 SHELLS = {
@@ -271,9 +271,9 @@ async def test_the_persons_default_shell_is_honoured(tmux: Tmux, raw: Raw, shell
     session = await home(tmux)
     raw("set-option", "-g", "default-shell", path)
     made = await tmux.windows.create(session)
-    await runs(tmux, made.pane_id, shell)
-    command = await tmux.windows.create(session, program=Program(SHELLS[shell]))
-    seen = await printed(stream_of(tmux, command.pane_id), b"is=")
+    await wait_until_running(tmux, made.pane_id, shell)
+    command = await tmux.windows.create(session, program=PaneProgram(SHELLS[shell]))
+    seen = await read_until(stream_of(tmux, command.pane_id), b"is=")
     assert not seen.startswith(b"is=\r")
 
 
@@ -282,21 +282,21 @@ async def test_a_shell_pane_is_a_login_shell_with_the_person_s_environment(tmux:
     raw("set-option", "-g", "default-shell", shutil.which("bash") or "/bin/bash")
     made = await tmux.windows.create(session)
     await tmux.input.type(made.pane_id, "shopt -q login_shell && echo lo''gin $mark $#", enter=True)
-    await printed(stream_of(tmux, made.pane_id), b"login 0\r\n")
+    await read_until(stream_of(tmux, made.pane_id), b"login 0\r\n")
 
 
 async def test_a_persons_variables_reach_the_program(tmux: Tmux) -> None:
     variables = {"mark": "M", "command": "C", "pid": "P", "s": "S"}
-    made = await tmux.sessions.create("dev", program=Program("echo $mark$command$pid$s", env=variables))
-    seen, end = await whole(stream_of(tmux, made.pane_id))
+    made = await tmux.sessions.create("dev", program=PaneProgram("echo $mark$command$pid$s", env=variables))
+    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
     assert (seen, end.status) == (b"MCPS\r\n", 0)
 
 
 async def test_the_last_words_of_a_pane_can_be_asked_for_after_its_end(tmux: Tmux) -> None:
     await tmux.sessions.create("keeper")
-    made = await tmux.sessions.create("dev", program=Program("echo words; exit 3"))
+    made = await tmux.sessions.create("dev", program=PaneProgram("echo words; exit 3"))
     await eventually(lambda: _is_gone(tmux, made.pane_id))
-    seen, end = await whole(stream_of(tmux, made.pane_id))
+    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
     assert (seen, end.status) == (b"words\r\n", 3)
 
 
@@ -307,4 +307,4 @@ async def _is_gone(tmux: Tmux, pane: PaneId) -> bool:
 @pytest.mark.parametrize(("command", "words"), [(" ", "is empty"), ("x" * 200_000, "longer than 100000")])
 async def test_a_command_that_cannot_be_run_is_refused(tmux: Tmux, command: str, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        await tmux.sessions.create("dev", program=Program(command))
+        await tmux.sessions.create("dev", program=PaneProgram(command))

@@ -1,4 +1,4 @@
-"""Layouts: tmux's own are taken, and nothing else that looks like one."""
+"""Checks of layouts: those of tmux are accepted, other texts that look like one are refused."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PRINTED = (
     "b25d,80x24,0,0,0",
     "cf3a,200x50,0,0{100x50,0,0,0,99x50,101,0,1}",
     "b05b,80x24,0,0[80x12,0,0,0,80x11,0,13{40x11,0,13,1,39x11,41,13,2}]",
-    # a window that is lower than its panes: the outermost cell is wrong, and tmux knows it
+    # a window with fewer rows than its panes need: the outermost cell is wrong, and tmux corrects it
     "e7d4,5x10,0,0[5x1,0,0,26,5x1,0,2,36,5x1,0,4,41,5x1,0,6,42,5x1,0,8,33,5x1,0,10,35,5x1,0,12,43,"
     "5x1,0,14,44,5x1,0,16,46,5x2,0,18,45]",
-    # one that is so narrow that a pane has no width left
+    # a window so narrow that a pane has no width left
     "1f2a,4x100,0,0[4x50,0,0{2x50,0,0[2x1,0,0{1x1,0,0,1,0x1,2,0,5},2x24,0,2,6,2x23,0,27{1x23,0,27,3,"
     "0x23,2,27,7}],1x50,3,0,4},4x49,0,51,8]",
 )
 
-# With the right checksum each: what ends or could end a server, and what is no layout at all.
+# Each has the right checksum: texts that crash or could crash a server, and texts that are no layouts.
 UNFIT = (
     "80x24",
     "80x24,0",
@@ -52,21 +52,21 @@ UNFIT = (
 )
 
 
-def text(cells: str) -> str:
+def layout_text(cells: str) -> str:
     return f"{layouts._checksum(cells):04x},{cells}"
 
 
-@pytest.mark.parametrize("layout", [*layouts.NAMES, *PRINTED])
+@pytest.mark.parametrize("layout", [*layouts.LAYOUT_NAMES, *PRINTED])
 @pytest.mark.parametrize("version", [OLD, NEW])
 def test_what_tmux_knows_or_printed_is_taken(layout: str, version: tuple[int, int]) -> None:
-    layouts.check(layout, version)
+    layouts.check_layout(layout, version)
 
 
-@pytest.mark.parametrize("layout", layouts.MIRRORED)
+@pytest.mark.parametrize("layout", layouts.MIRRORED_NAMES)
 def test_mirrored_names_are_for_those_who_know_them(layout: str) -> None:
-    layouts.check(layout, NEW)
+    layouts.check_layout(layout, NEW)
     with pytest.raises(BadInput, match="Use one of even-horizontal"):
-        layouts.check(layout, OLD)
+        layouts.check_layout(layout, OLD)
 
 
 @pytest.mark.parametrize(
@@ -74,33 +74,33 @@ def test_mirrored_names_are_for_those_who_know_them(layout: str) -> None:
 )
 def test_an_unknown_name_is_refused(layout: str) -> None:
     with pytest.raises(BadInput, match="is not a layout"):
-        layouts.check(layout, NEW)
+        layouts.check_layout(layout, NEW)
 
 
 @pytest.mark.parametrize("cells", UNFIT)
 def test_cells_that_do_not_fit_are_refused(cells: str) -> None:
-    assert not layouts.is_layout_text(text(cells))
+    assert not layouts.is_printed_layout(layout_text(cells))
 
 
 @given(st.sampled_from(PRINTED), st.data())
 def test_one_changed_character_is_refused(layout: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(layout) - 1))
     other = data.draw(st.sampled_from("0123456789abcdefx,{}[]").filter(lambda char: char != layout[at]))
-    assert not layouts.is_layout_text(layout[:at] + other + layout[at + 1 :])
+    assert not layouts.is_printed_layout(layout[:at] + other + layout[at + 1 :])
 
 
 def test_a_checksum_in_capitals_is_not_tmuxs() -> None:
-    assert not layouts.is_layout_text(PRINTED[1].upper().replace("X", "x"))
+    assert not layouts.is_printed_layout(PRINTED[1].upper().replace("X", "x"))
 
 
 def test_cells_nested_beyond_reason_are_refused() -> None:
     deep = "80x24,0,0{" * 5000
-    assert not layouts.is_layout_text(text(deep))
+    assert not layouts.is_printed_layout(layout_text(deep))
 
 
 @given(st.text(st.sampled_from("0123456789x,{}[]abcdef"), max_size=60))
 def test_no_text_breaks_the_check(cells: str) -> None:
-    layouts.is_layout_text(text(cells))
+    layouts.is_printed_layout(layout_text(cells))
 
 
 WINDOW = Window(
@@ -126,11 +126,11 @@ WINDOW = Window(
     ],
 )
 def test_tiles_need_room_for_their_borders(panes: int, width: int, height: int, fits: bool) -> None:
-    """As measured: where it does not fit, tmux 3.3a dies and 3.5a hangs."""
+    """Measured: if it does not fit, tmux 3.3a crashes and 3.5a hangs."""
     window = replace(WINDOW, panes=panes, width=width, height=height)
-    layouts.check_room("even-vertical", window)
+    layouts.check_window_fits("even-vertical", window)
     if fits:
-        layouts.check_room("tiled", window)
+        layouts.check_window_fits("tiled", window)
     else:
         with pytest.raises(Refused, match="Make it larger"):
-            layouts.check_room("tiled", window)
+            layouts.check_window_fits("tiled", window)

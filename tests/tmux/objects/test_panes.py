@@ -1,4 +1,4 @@
-"""Panes on a real tmux: places and sizes, titles, and how they die."""
+"""Panes on a real tmux: positions, sizes, titles, and how they end."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound, Refused
 from muxpilot.tmux import ListedPane, PaneId, WindowId
-from tests.rigs.engine import Raw, printed, ran_nothing, stream_of, whole
+from tests.rigs.engine import Raw, has_run_nothing, read_to_end, read_until, stream_of
 from tests.rigs.waiting import eventually
 
-SLEEP = Program("sleep 60")
+pytestmark = pytest.mark.both_tmux
+
+SLEEP = PaneProgram("sleep 60")
 NOWHERE = PaneId("%77")
 DEATHS = 40
 
@@ -40,7 +42,7 @@ async def test_what_is_not_there_is_said(tmux: Tmux) -> None:
         lambda: tmux.panes.get(NOWHERE),
         lambda: tmux.panes.rename(NOWHERE, "x"),
         lambda: tmux.panes.select(NOWHERE),
-        lambda: tmux.panes.zoom(NOWHERE),
+        lambda: tmux.panes.toggle_zoom(NOWHERE),
         lambda: tmux.panes.resize(NOWHERE, width=5),
         lambda: tmux.panes.join(NOWHERE, home.pane_id),
         lambda: tmux.panes.join(home.pane_id, NOWHERE),
@@ -71,7 +73,7 @@ async def test_titles_come_back_as_they_went_in(tmux: Tmux, raw: Raw, tmp_path: 
     ]:
         await tmux.panes.rename(home.pane_id, title)
         assert (await tmux.panes.get(home.pane_id)).title == title
-    assert ran_nothing(raw, canary)
+    assert has_run_nothing(raw, canary)
     with pytest.raises(BadInput, match="title"):
         await tmux.panes.rename(home.pane_id, "a\nb")
 
@@ -79,7 +81,7 @@ async def test_titles_come_back_as_they_went_in(tmux: Tmux, raw: Raw, tmp_path: 
 async def test_a_new_title_leaves_a_zoomed_pane_zoomed(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev")
     split = await tmux.windows.split(home.pane_id)
-    assert await tmux.panes.zoom(split.pane_id)
+    assert await tmux.panes.toggle_zoom(split.pane_id)
     await tmux.panes.rename(home.pane_id, "other")
     window = await tmux.windows.get(home.window_id)
     assert (window.is_zoomed, window.active_pane_id) == (True, split.pane_id)
@@ -96,30 +98,30 @@ async def test_select_moves_the_cursor_and_not_the_window(tmux: Tmux) -> None:
 
 async def test_zoom_goes_on_and_off(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev", width=80, height=24)
-    assert not await tmux.panes.zoom(home.pane_id)  # alone, it fills the window already
+    assert not await tmux.panes.toggle_zoom(home.pane_id)  # alone, it fills the window already
     split = await tmux.windows.split(home.pane_id)
-    assert await tmux.panes.zoom(split.pane_id)
+    assert await tmux.panes.toggle_zoom(split.pane_id)
     assert (await tmux.panes.get(split.pane_id)).height == 24
-    assert not await tmux.panes.zoom(split.pane_id)
+    assert not await tmux.panes.toggle_zoom(split.pane_id)
     assert (await tmux.panes.get(split.pane_id)).height < 13
 
 
 async def test_resize_answers_the_real_size(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev", width=100, height=40)
-    assert await size(tmux, home.pane_id, width=7, height=7) == (100, 40)  # alone in its window
+    assert await resize(tmux, home.pane_id, width=7, height=7) == (100, 40)  # alone in its window
     right = await tmux.windows.split(home.pane_id, side_by_side=True)
     below = await tmux.windows.split(right.pane_id)
-    assert await size(tmux, right.pane_id, width=30) == (30, 20)
-    assert await size(tmux, right.pane_id, width=9999) == (98, 20)
-    assert await size(tmux, home.pane_id, width=60, height=3) == (60, 40)
-    assert await size(tmux, right.pane_id, height=10) == (39, 10)
-    assert await size(tmux, right.pane_id, direction="down", amount=3) == (39, 13)
-    assert await size(tmux, right.pane_id, direction="up") == (39, 8)
-    assert await size(tmux, home.pane_id, direction="left", amount=10) == (50, 40)
-    assert await size(tmux, below.pane_id, width=20, direction="up", amount=1) == (20, 32)
+    assert await resize(tmux, right.pane_id, width=30) == (30, 20)
+    assert await resize(tmux, right.pane_id, width=9999) == (98, 20)
+    assert await resize(tmux, home.pane_id, width=60, height=3) == (60, 40)
+    assert await resize(tmux, right.pane_id, height=10) == (39, 10)
+    assert await resize(tmux, right.pane_id, direction="down", amount=3) == (39, 13)
+    assert await resize(tmux, right.pane_id, direction="up") == (39, 8)
+    assert await resize(tmux, home.pane_id, direction="left", amount=10) == (50, 40)
+    assert await resize(tmux, below.pane_id, width=20, direction="up", amount=1) == (20, 32)
 
 
-async def size(tmux: Tmux, pane: PaneId, **change: object) -> tuple[int, int]:
+async def resize(tmux: Tmux, pane: PaneId, **change: object) -> tuple[int, int]:
     row = await tmux.panes.resize(pane, **change)  # type: ignore[arg-type]
     return row.width, row.height
 
@@ -139,7 +141,7 @@ async def test_a_size_that_makes_no_sense_is_refused(
     tmux: Tmux, change: dict[str, object], says: str
 ) -> None:
     with pytest.raises(BadInput, match=says):
-        await size(tmux, NOWHERE, **change)
+        await resize(tmux, NOWHERE, **change)
 
 
 async def test_join_moves_a_pane_below_another(tmux: Tmux) -> None:
@@ -172,7 +174,7 @@ async def test_break_out_gives_a_pane_its_own_window(tmux: Tmux, raw: Raw, tmp_p
         assert (row.name, kept, row.active_pane_id, row.session_id) == (
             *(name, name, split.pane_id, home.session_id),
         )
-    assert ran_nothing(raw, canary)
+    assert has_run_nothing(raw, canary)
     with pytest.raises(BadInput, match="name"):
         await tmux.panes.break_out(home.pane_id, name="a\nb")
 
@@ -185,37 +187,37 @@ async def test_a_killed_pane_is_gone(tmux: Tmux) -> None:
 
 
 async def test_a_running_program_is_not_replaced_unless_asked(tmux: Tmux) -> None:
-    home = await tmux.sessions.create("dev", program=Program("printf FIRST; exec cat"))
+    home = await tmux.sessions.create("dev", program=PaneProgram("printf FIRST; exec cat"))
     stream = stream_of(tmux, home.pane_id)
-    await printed(stream, b"FIRST")
+    await read_until(stream, b"FIRST")
     with pytest.raises(Refused, match="still running"):
         await tmux.windows.respawn(home.pane_id, command="true")
     await tmux.input.type(home.pane_id, "on", enter=True)
-    await printed(stream, b"on\r\non\r\n")
-    assert tmux.streams.of(home.pane_id) is stream
+    await read_until(stream, b"on\r\non\r\n")
+    assert tmux.streams.find_stream(home.pane_id) is stream
 
 
 async def test_a_respawn_with_kill_begins_a_new_stream(tmux: Tmux) -> None:
     await tmux.sessions.create("keeper", program=SLEEP)
-    home = await tmux.sessions.create("dev", program=Program("printf FIRST; sleep 60"))
+    home = await tmux.sessions.create("dev", program=PaneProgram("printf FIRST; sleep 60"))
     before = stream_of(tmux, home.pane_id)
-    await printed(before, b"FIRST")
+    await read_until(before, b"FIRST")
     await tmux.windows.respawn(home.pane_id, command="printf SECOND; exit 7", kill=True)
-    seen, end = await whole(stream_of(tmux, home.pane_id))
+    seen, end = await read_to_end(stream_of(tmux, home.pane_id))
     assert (seen, end.status) == (b"SECOND", 7)
-    assert (await whole(before))[0] == b"FIRST"
+    assert (await read_to_end(before))[0] == b"FIRST"
 
 
 async def test_a_respawn_in_a_pane_that_has_ended_needs_no_kill(tmux: Tmux) -> None:
-    home = await tmux.sessions.create("dev", program=Program("exit 3", remain_on_exit=True))
-    assert (await whole(stream_of(tmux, home.pane_id)))[1].status == 3
+    home = await tmux.sessions.create("dev", program=PaneProgram("exit 3", remain_on_exit=True))
+    assert (await read_to_end(stream_of(tmux, home.pane_id)))[1].status == 3
     await tmux.windows.respawn(home.pane_id)
     await tmux.input.type(home.pane_id, "echo AG''AIN", enter=True)
-    await printed(stream_of(tmux, home.pane_id), b"AGAIN")
+    await read_until(stream_of(tmux, home.pane_id), b"AGAIN")
 
 
-async def all_dead(tmux: Tmux) -> list[ListedPane]:
-    """The panes after the first, once none of them lives."""
+async def wait_until_dead(tmux: Tmux) -> list[ListedPane]:
+    """Wait until all panes but the first are dead, and return those."""
     rows = [*await tmux.panes.list()][1:]
     return rows if all(row.is_dead for row in rows) else []
 
@@ -225,8 +227,8 @@ async def test_how_panes_died_is_always_known(tmux: Tmux, raw: Raw) -> None:
     raw("set-option", "-g", "remain-on-exit", "on")
     for _ in range(DEATHS):  # one by one: tmux 3.3a misses some of those
         raw("new-window", "-d", "-t", "keeper:", "bash -c 'exit 3'")
-    await eventually(lambda: all_dead(tmux))
-    assert [row.exit_code for row in await all_dead(tmux)] == [3] * DEATHS
+    await eventually(lambda: wait_until_dead(tmux))
+    assert [row.exit_code for row in await wait_until_dead(tmux)] == [3] * DEATHS
 
 
 @pytest.mark.parametrize(
@@ -239,8 +241,8 @@ async def test_how_panes_died_is_always_known(tmux: Tmux, raw: Raw) -> None:
     ],
 )
 async def test_a_pane_that_stays_tells_its_status(tmux: Tmux, command: str, status: int, code: int) -> None:
-    home = await tmux.sessions.create("dev", program=Program(command, remain_on_exit=True))
-    assert (await whole(stream_of(tmux, home.pane_id)))[1].status == status
+    home = await tmux.sessions.create("dev", program=PaneProgram(command, remain_on_exit=True))
+    assert (await read_to_end(stream_of(tmux, home.pane_id)))[1].status == status
     row = await tmux.panes.get(home.pane_id)
     assert (row.is_dead, row.exit_code) == (True, code)
 
@@ -248,19 +250,19 @@ async def test_a_pane_that_stays_tells_its_status(tmux: Tmux, command: str, stat
 async def test_a_persons_pane_that_a_signal_ended_tells_it(tmux: Tmux, raw: Raw) -> None:
     await tmux.sessions.create("keeper", program=SLEEP)
     raw("set-option", "-g", "remain-on-exit", "on", ";", "new-window", "-d", "-t", "keeper:", "kill -9 $$")
-    await eventually(lambda: all_dead(tmux))
-    [row] = await all_dead(tmux)
+    await eventually(lambda: wait_until_dead(tmux))
+    [row] = await wait_until_dead(tmux)
     assert (row.dead_status, row.dead_signal, row.exit_code) == (None, 9, 137)
 
 
 async def test_a_pane_that_stays_shows_its_last_line_and_no_more(tmux: Tmux) -> None:
-    home = await tmux.sessions.create("dev", height=5, program=Program("seq 1 20", remain_on_exit=True))
-    await whole(stream_of(tmux, home.pane_id))
-    assert (await tmux.capture.last(home.pane_id, 3)) == ["18", "19", "20"]
+    home = await tmux.sessions.create("dev", height=5, program=PaneProgram("seq 1 20", remain_on_exit=True))
+    await read_to_end(stream_of(tmux, home.pane_id))
+    assert (await tmux.capture.last_lines(home.pane_id, 3)) == ["18", "19", "20"]
 
 
 async def test_a_shell_that_exits_in_a_pane_that_stays_ends_its_stream_soon(tmux: Tmux) -> None:
-    home = await tmux.sessions.create("dev", program=Program(remain_on_exit=True))
+    home = await tmux.sessions.create("dev", program=PaneProgram(remain_on_exit=True))
     await tmux.input.type(home.pane_id, "exit 4", enter=True)
     async with asyncio.timeout(10):
-        assert (await whole(stream_of(tmux, home.pane_id)))[1].status == 4
+        assert (await read_to_end(stream_of(tmux, home.pane_id)))[1].status == 4

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NoServer, NotFound
 from muxpilot.tmux import SessionId
-from tests.rigs.engine import SIZE, person, printed, stream_of, until
+from tests.rigs.engine import SIZE, attach_person, read_until, stream_of, wait_until
+
+pytestmark = pytest.mark.both_tmux
 
 Raw = Callable[..., str]
 
@@ -28,7 +30,7 @@ async def test_the_first_session_starts_the_server(tmux: Tmux) -> None:
 
 async def test_creating_a_taken_name_returns_that_session(tmux: Tmux) -> None:
     first = await tmux.sessions.create("dev", width=90, height=30)
-    second = await tmux.sessions.create("dev", width=10, height=10, program=Program("false"))
+    second = await tmux.sessions.create("dev", width=10, height=10, program=PaneProgram("false"))
     assert second == first.__class__(first.session_id, "dev", first.window_id, first.pane_id, created=False)
     [pane] = await tmux.panes.list()
     assert (pane.width, pane.height) == (90, 30)
@@ -47,9 +49,9 @@ async def test_the_same_name_is_always_the_same_session(tmux: Tmux, name: str) -
 async def test_a_new_session_has_the_size_folder_environment_and_names_that_were_asked_for(
     tmux: Tmux, tmp_path: object
 ) -> None:
-    program = Program('printf %s "$FRUIT"; sleep 60', cwd=str(tmp_path), env={"FRUIT": "a=b;#c"})
+    program = PaneProgram('printf %s "$FRUIT"; sleep 60', cwd=str(tmp_path), env={"FRUIT": "a=b;#c"})
     made = await tmux.sessions.create("dev", window_name="w;", width=77, height=33, program=program)
-    assert await printed(stream_of(tmux, made.pane_id), b"#c") == b"a=b;#c"
+    assert await read_until(stream_of(tmux, made.pane_id), b"#c") == b"a=b;#c"
     [pane] = await tmux.panes.list(made.session_id)  # only now: a folder is known once its program runs
     [window] = await tmux.windows.list(made.session_id)
     assert (pane.width, pane.height, pane.current_path, window.name) == (77, 33, str(tmp_path), "w;")
@@ -61,17 +63,17 @@ async def test_somebody_at_another_session_gives_a_new_one_no_other_size(
     def size(window: str) -> str:
         return raw("display-message", "-p", "-t", window, "#{window_width}x#{window_height}")
 
-    program = Program("stty size; exec sleep 60")
-    async with person(binary, socket, "new-session", "-s", "theirs"):
+    program = PaneProgram("stty size; exec sleep 60")
+    async with attach_person(binary, socket, "new-session", "-s", "theirs"):
         made = await tmux.sessions.create("ours", width=180, height=40, program=program)
         second = await tmux.windows.create(made.session_id, program=program)
         assert size(made.window_id) == size(second.window_id) == "180x40"
-        await until(lambda: "40 180" in raw("capture-pane", "-p", "-t", made.pane_id))
-        await until(lambda: "40 180" in raw("capture-pane", "-p", "-t", second.pane_id))
+        await wait_until(lambda: "40 180" in raw("capture-pane", "-p", "-t", made.pane_id))
+        await wait_until(lambda: "40 180" in raw("capture-pane", "-p", "-t", second.pane_id))
         [theirs] = [row for row in await tmux.windows.list() if row.session_name == "theirs"]
         assert size(theirs.id) == f"{SIZE[1]}x{SIZE[0] - 1}"
-    async with person(binary, socket, "attach", "-t", "ours"):
-        await until(lambda: size(made.window_id) == f"{SIZE[1]}x{SIZE[0] - 1}")
+    async with attach_person(binary, socket, "attach", "-t", "ours"):
+        await wait_until(lambda: size(made.window_id) == f"{SIZE[1]}x{SIZE[0] - 1}")
 
 
 async def test_a_new_session_stays_where_those_that_nobody_is_attached_to_are_destroyed(
@@ -81,8 +83,8 @@ async def test_a_new_session_stays_where_those_that_nobody_is_attached_to_are_de
     config.write_text("set-option -g destroy-unattached on")
     async with Tmux(socket, binary=binary, config=str(config)) as tmux:
         for name in ("first", "second", None):
-            await tmux.sessions.create(name, program=Program("exec cat"))
-        async with person(binary, socket, "attach", "-t", "second"):
+            await tmux.sessions.create(name, program=PaneProgram("exec cat"))
+        async with attach_person(binary, socket, "attach", "-t", "second"):
             pass
     names = raw("list-sessions", "-F", "#{session_name}").split()
     assert len(names) == 3
@@ -115,10 +117,10 @@ async def test_killing_the_last_session_ends_the_server_and_the_next_starts_anot
 
 
 async def test_no_session_comes_or_goes_while_a_control_client_arrives(tmux: Tmux, raw: Raw) -> None:
-    """tmux 3.3a would crash, with everything in it: two agents that began at once were enough."""
+    """tmux 3.3a would crash, with all its sessions, when two agents start at the same time."""
     made = await tmux.sessions.create("dev")
     endpoint = tmux.connection.endpoint
-    async with endpoint.turn():
+    async with endpoint.attach_lock():
         for news in (
             tmux.sessions.create("more"),
             tmux.sessions.rename(made.session_id, "other"),
@@ -129,17 +131,17 @@ async def test_no_session_comes_or_goes_while_a_control_client_arrives(tmux: Tmu
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(news, 0.1)
         assert "more" not in raw("list-sessions", "-F", "#{session_name}").split()
-    async with endpoint.turn(is_shared=True):
+    async with endpoint.attach_lock(is_shared=True):
         await asyncio.wait_for(tmux.sessions.create("more"), 10)
     assert {row.name for row in await tmux.sessions.list()} == {"dev", "more"}
-    assert not Path(endpoint._turn_file()).exists(), "the last who shares a turn removes its file"
+    assert not Path(endpoint._attach_lock_file()).exists(), "the last who shares a turn removes its file"
 
 
 async def test_a_prefix_never_kills(tmux: Tmux) -> None:
     await tmux.sessions.create("foobar")
     for target in ("foo", "foob", "f*", "", "=", ":", "{last}"):
         with pytest.raises((NotFound, BadInput)):
-            await tmux.targets.session(target)
+            await tmux.targets.resolve_session(target)
     with pytest.raises(NotFound, match=r"Session '\$77' not found"):
         await tmux.sessions.kill(SessionId("$77"))
     assert [row.name for row in await tmux.sessions.list()] == ["foobar"]
@@ -158,5 +160,5 @@ async def test_absurd_sizes_are_refused(tmux: Tmux, width: int, height: int) -> 
 
 
 async def test_a_folder_that_is_not_there_is_refused(tmux: Tmux) -> None:
-    with pytest.raises(BadInput, match="is not there"):
-        await tmux.sessions.create("dev", program=Program(cwd="/no/such/folder"))
+    with pytest.raises(BadInput, match="does not exist"):
+        await tmux.sessions.create("dev", program=PaneProgram(cwd="/no/such/folder"))

@@ -1,4 +1,4 @@
-"""Targets: exactly what was named, or nothing."""
+"""Resolving targets: exactly the named object, or an error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from muxpilot import Tmux
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NotFound
 from tests.rigs.engine import Raw
 
+pytestmark = pytest.mark.both_tmux
 
-async def wanted(tmux: Tmux, kind: str, text: str) -> str:
-    return str(await getattr(tmux.targets, kind)(text))
+
+async def resolve(tmux: Tmux, kind: str, text: str) -> str:
+    return str(await getattr(tmux.targets, f"resolve_{kind}")(text))
 
 
 @pytest.fixture
 def ids(raw: Raw) -> dict[str, str]:
-    """Sessions `dev` and `develop`, named by the people who made them; what each place is, by its name."""
+    """Create sessions `dev` and `develop`, as a person would, and return the id of each target."""
     places = (
         ("new-session", "-s", "dev", "-n", "edit"),
         ("split-window", "-t", "dev:0"),
@@ -73,26 +75,26 @@ NAMED = {
 
 @pytest.mark.parametrize("kind", NAMED)
 async def test_a_name_finds_exactly_what_it_says(tmux: Tmux, ids: dict[str, str], kind: str) -> None:
-    found = {text: await wanted(tmux, kind, text) for text, _ in NAMED[kind]}
+    found = {text: await resolve(tmux, kind, text) for text, _ in NAMED[kind]}
     assert found == {text: ids[place] for text, place in NAMED[kind]}
 
 
 async def test_ids_find_what_they_are(tmux: Tmux, ids: dict[str, str]) -> None:
     dev = ids["$dev"]
-    assert await wanted(tmux, "session", dev) == dev
-    assert await wanted(tmux, "window", ids["@dev:5"]) == ids["@dev:5"]
-    assert await wanted(tmux, "pane", ids["%dev:0.1"]) == ids["%dev:0.1"]
-    assert await wanted(tmux, "window", f"{dev}:a.1") == ids["@dev:5"]
-    assert await wanted(tmux, "window", f"{dev}:dev:edit") == ids["@dev:9"]
-    assert await wanted(tmux, "window", f"dev:{ids['@dev:5']}") == ids["@dev:5"]
-    assert await wanted(tmux, "pane", f"{dev}:0.{ids['%dev:0.1']}") == ids["%dev:0.1"]
+    assert await resolve(tmux, "session", dev) == dev
+    assert await resolve(tmux, "window", ids["@dev:5"]) == ids["@dev:5"]
+    assert await resolve(tmux, "pane", ids["%dev:0.1"]) == ids["%dev:0.1"]
+    assert await resolve(tmux, "window", f"{dev}:a.1") == ids["@dev:5"]
+    assert await resolve(tmux, "window", f"{dev}:dev:edit") == ids["@dev:9"]
+    assert await resolve(tmux, "window", f"dev:{ids['@dev:5']}") == ids["@dev:5"]
+    assert await resolve(tmux, "pane", f"{dev}:0.{ids['%dev:0.1']}") == ids["%dev:0.1"]
 
 
 @pytest.mark.parametrize("kind", NAMED)
 async def test_nothing_is_never_something(tmux: Tmux, ids: dict[str, str], kind: str) -> None:
     for text in ("", ":", ".", "=", "=:", ":.", " "):
         with pytest.raises(BadInput, match=f"The {kind} is empty"):
-            await wanted(tmux, kind, text)
+            await resolve(tmux, kind, text)
 
 
 @pytest.mark.parametrize("kind", NAMED)
@@ -103,7 +105,7 @@ async def test_no_part_pattern_or_special_word_is_a_target(
     inside = ("dev:ed", "dev:e*", "dev:99", "dev:^", "dev:$", "dev:{start}", "dev:0.9", "dev:0.", "dev:-1")
     for text in (*close, *inside, "nope:0", ":0", "edit", "$99:0", "dev:0.{top}", "develop:a.1"):
         with pytest.raises(NotFound) as caught:
-            await wanted(tmux, kind, text)
+            await resolve(tmux, kind, text)
         assert (caught.value.noun, caught.value.wanted) == (kind, text)
 
 
@@ -112,7 +114,7 @@ async def test_a_name_that_several_windows_share_is_not_guessed(
     tmux: Tmux, ids: dict[str, str], kind: str
 ) -> None:
     with pytest.raises(Ambiguous, match=f"{ids['@dev:6']}, {ids['@dev:7']}. Use an id"):
-        await wanted(tmux, kind, "dev:twin")
+        await resolve(tmux, kind, "dev:twin")
 
 
 async def test_the_hub_is_no_target(tmux: Tmux, raw: Raw, ids: dict[str, str]) -> None:
@@ -120,4 +122,4 @@ async def test_the_hub_is_no_target(tmux: Tmux, raw: Raw, ids: dict[str, str]) -
     [hub] = [name for name in raw("list-sessions", "-F", "#{session_name}").split() if "hub" in name]
     for kind in ("session", "window", "pane"):
         with pytest.raises(MuxpilotError):
-            await wanted(tmux, kind, hub)
+            await resolve(tmux, kind, hub)

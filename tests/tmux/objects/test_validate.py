@@ -1,4 +1,4 @@
-"""What may be a name, a title, a folder, a variable or a size."""
+"""Checks of names, titles, folders, variables and sizes."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ CONTROLS = ("\0", "\n", "\t", "\r", "\x1b[31m", "\x7f", "\x85", "\udcff", "\ud80
 
 @pytest.mark.parametrize("text", GOOD)
 def test_a_name_is_kept_as_it_is(text: str) -> None:
-    assert validate.name("name", text) == text
-    assert validate.title("title", text) == text
+    assert validate.validate_name("name", text) == text
+    assert validate.validate_title("title", text) == text
 
 
 @pytest.mark.parametrize("text", CONTROLS)
 def test_a_control_character_is_refused(text: str) -> None:
-    for check in (validate.name, validate.title):
+    for check in (validate.validate_name, validate.validate_title):
         with pytest.raises(BadInput, match="control character"):
             check("name", f"a{text}b")
 
 
 def test_a_name_is_not_empty_but_a_title_may_be() -> None:
-    assert validate.title("title", "") == ""
+    assert validate.validate_title("title", "") == ""
     with pytest.raises(BadInput, match="The window name is empty"):
-        validate.name("window name", "")
+        validate.validate_name("window name", "")
 
 
 def test_a_name_has_an_end() -> None:
     with pytest.raises(BadInput, match="longer than 256"):
-        validate.name("name", "x" * 257)
+        validate.validate_name("name", "x" * 257)
 
 
 @given(st.text())
 def test_what_is_printable_may_be_a_title(text: str) -> None:
-    shown = validate.printable(text)
-    assert validate.title("title", shown) == shown
+    shown = validate.keep_printable(text)
+    assert validate.validate_title("title", shown) == shown
     assert shown.isprintable()
 
 
@@ -68,33 +68,33 @@ def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     odd = tmp_path / "a\n#{x};"
     odd.mkdir()
-    assert validate.folder("~") == str(tmp_path)
-    assert validate.folder("a\n#{x};") == str(odd)
-    assert validate.folder(".") == os.getcwd()
+    assert validate.validate_folder("~") == str(tmp_path)
+    assert validate.validate_folder("a\n#{x};") == str(odd)
+    assert validate.validate_folder(".") == os.getcwd()
 
 
 @pytest.mark.parametrize("path", ["/no/such", "/etc/passwd", "a\0b", "/tmp\0"])
 def test_what_is_no_folder_is_refused(path: str) -> None:
-    with pytest.raises(BadInput, match="is not there"):
-        validate.folder(path)
+    with pytest.raises(BadInput, match="does not exist"):
+        validate.validate_folder(path)
 
 
 def test_variables_become_flags() -> None:
-    assert validate.environment({"A": "b=c;", "_X1": ""}) == ("-e", "A=b=c;", "-e", "_X1=")
+    assert validate.environment_flags({"A": "b=c;", "_X1": ""}) == ("-e", "A=b=c;", "-e", "_X1=")
 
 
 @pytest.mark.parametrize("key", ["", "1A", "A=B", "A B", "-e", "É", "A\n"])
 def test_what_is_no_variable_is_refused(key: str) -> None:
-    with pytest.raises(BadInput, match="is not a variable's name"):
-        validate.environment({key: "x"})
+    with pytest.raises(BadInput, match="is not the name of a variable"):
+        validate.environment_flags({key: "x"})
 
 
 @pytest.mark.parametrize("cells", [1, 80, 10_000])
 def test_a_size_is_kept(cells: int) -> None:
-    assert validate.size("width", cells) == cells
+    assert validate.validate_size("width", cells) == cells
 
 
 @pytest.mark.parametrize("cells", [0, -1, 10_001, 10**9])
 def test_an_absurd_size_is_refused(cells: int) -> None:
     with pytest.raises(BadInput, match="Use 1 to 10000"):
-        validate.size("width", cells)
+        validate.validate_size("width", cells)

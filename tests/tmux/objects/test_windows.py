@@ -1,4 +1,4 @@
-"""Windows on a real tmux: where things go, and that nobody's focus goes with them."""
+"""Windows on a real tmux: where new and moved ones go, and that no person's focus moves with them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot import Program, Tmux
+from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound, Refused
 from muxpilot.tmux import PaneId, SessionId, WindowId
-from tests.rigs.engine import Raw, person, printed, ran_nothing, reading, stream_of, until
+from tests.rigs.engine import (
+    Raw,
+    attach_person,
+    has_run_nothing,
+    open_reader,
+    read_until,
+    stream_of,
+    wait_until,
+)
 
-SLEEP = Program("sleep 60")
+pytestmark = pytest.mark.both_tmux
+
+SLEEP = PaneProgram("sleep 60")
 Act = Callable[[Tmux], Awaitable[object]]
 
 # Two sessions, `one` with windows @0 (%0, %1) and @1 (%2, %3), `two` with @2 (%4, %5). In each window the
@@ -34,14 +44,14 @@ ACTS: dict[str, Act] = {
 }
 
 
-def furnish(raw: Raw) -> None:
+def create_sessions(raw: Raw) -> None:
     raw("new-session", "-d", "-s", "one", "cat", ";", "split-window", "-d", "cat")
     raw("new-window", "-d", "-t", "one:", "cat", ";", "split-window", "-d", "-t", "one:1", "cat")
     raw("new-session", "-d", "-s", "two", "cat", ";", "split-window", "-d", "cat")
 
 
-def focus(raw: Raw) -> tuple[list[str], list[str], list[str]]:
-    """The window that each session shows, the pane that has each window's cursor, what people look at."""
+def read_focus(raw: Raw) -> tuple[list[str], list[str], list[str]]:
+    """Return the current window of each session, the active pane of each window, and what clients show."""
     windows = raw(
         "list-windows", "-a", "-F", "#{window_active} #{session_name} #{window_id} #{window_zoomed_flag}"
     )
@@ -56,37 +66,37 @@ def focus(raw: Raw) -> tuple[list[str], list[str], list[str]]:
 
 @pytest.mark.parametrize("act", ACTS)
 async def test_nobodys_focus_moves(tmux: Tmux, raw: Raw, socket: str, binary: str, act: str) -> None:
-    furnish(raw)
-    async with person(binary, socket, "attach", "-t", "one"):
-        before = focus(raw)
+    create_sessions(raw)
+    async with attach_person(binary, socket, "attach", "-t", "one"):
+        before = read_focus(raw)
         await ACTS[act](tmux)
-        assert focus(raw) == before
+        assert read_focus(raw) == before
         assert before[2] == ["0 one"]
 
 
 async def test_a_split_leaves_a_zoomed_pane_zoomed(tmux: Tmux, raw: Raw) -> None:
-    furnish(raw)
+    create_sessions(raw)
     raw("resize-pane", "-Z", "-t", "%1")
-    before = focus(raw)
+    before = read_focus(raw)
     await tmux.windows.split(PaneId("%0"))
-    assert focus(raw) == before
+    assert read_focus(raw) == before
     assert "1 one @0 1" in before[0]
 
 
 async def test_a_new_window_answers_what_a_next_call_needs(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev")
-    born = await tmux.windows.create(home.session_id, name="logs", program=SLEEP)
+    new = await tmux.windows.create(home.session_id, name="logs", program=SLEEP)
     [_, window] = await tmux.windows.list(home.session_id)
     assert (window.id, window.name, window.index, window.active_pane_id, window.session_id) == (
-        *(born.window_id, "logs", born.window_index, born.pane_id, home.session_id),
+        *(new.window_id, "logs", new.window_index, new.pane_id, home.session_id),
     )
-    assert (born.session_name, born.window_name, window.is_active, window.panes) == ("dev", "logs", False, 1)
+    assert (new.session_name, new.window_name, window.is_active, window.panes) == ("dev", "logs", False, 1)
 
 
 async def test_a_window_without_a_name_is_named_by_its_program(tmux: Tmux, raw: Raw) -> None:
     home = await tmux.sessions.create("dev")
     raw("set-option", "-g", "remain-on-exit", "on")
-    # tmux looks again half a second later, and may find the shell before its program.
+    # tmux updates the name half a second later, and may find the shell before its program.
     raw("set-option", "-g", "automatic-rename-format", "#{window_name}")
     for command, name in {
         "sleep 60": "sleep",
@@ -94,10 +104,10 @@ async def test_a_window_without_a_name_is_named_by_its_program(tmux: Tmux, raw: 
         "  cat": "cat",
         "": "sh",
     }.items():
-        born = await tmux.windows.create(home.session_id, program=Program(command or None))
-        assert born.window_name == name
-        assert (await tmux.windows.get(born.window_id)).name == name
-        assert raw("show-options", "-A", "-w", "-t", born.window_id, "automatic-rename").endswith("on")
+        new = await tmux.windows.create(home.session_id, program=PaneProgram(command or None))
+        assert new.window_name == name
+        assert (await tmux.windows.get(new.window_id)).name == name
+        assert raw("show-options", "-A", "-w", "-t", new.window_id, "automatic-rename").endswith("on")
 
 
 NAMES = ["C#", "#{pane_id}", "##", "#[x]", "a;", ";", "-t", "$HOME %H ~", "'\"\\", "{x}", "世界 é"]
@@ -107,12 +117,12 @@ async def test_names_come_back_as_they_went_in_and_run_nothing(tmux: Tmux, raw: 
     canary = tmp_path / "canary"
     home = await tmux.sessions.create("dev")
     for name in [*NAMES, f"#(touch {canary})"]:
-        born = await tmux.windows.create(home.session_id, name=name, program=SLEEP)
-        assert (await tmux.windows.get(born.window_id)).name == name == born.window_name
+        new = await tmux.windows.create(home.session_id, name=name, program=SLEEP)
+        assert (await tmux.windows.get(new.window_id)).name == name == new.window_name
         kept = await tmux.windows.rename(home.window_id, name)
         assert (await tmux.windows.get(home.window_id)).name == kept
         assert kept.replace("\\", "") == name.replace("\\", "")  # tmux alone adds backslashes
-    assert ran_nothing(raw, canary)
+    assert has_run_nothing(raw, canary)
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 300])
@@ -126,13 +136,13 @@ async def test_bad_names_are_refused(tmux: Tmux, name: str) -> None:
 async def test_folder_and_variables_reach_windows_and_splits(tmux: Tmux, tmp_path: Path) -> None:
     folder = tmp_path / "#(touch canary) %H; 'x"
     folder.mkdir()
-    program = Program('printf "%s|%s|" "$FRUIT" "$PWD"; exec sleep 60', str(folder), {"FRUIT": "#{a};"})
+    program = PaneProgram('printf "%s|%s|" "$FRUIT" "$PWD"; exec sleep 60', str(folder), {"FRUIT": "#{a};"})
     home = await tmux.sessions.create("dev")
-    for born in (
+    for new in (
         await tmux.windows.create(home.session_id, program=program),
         await tmux.windows.split(home.pane_id, program=program),
     ):
-        assert await printed(stream_of(tmux, born.pane_id), b"x|") == b"#{a};|%s|" % str(folder).encode()
+        assert await read_until(stream_of(tmux, new.pane_id), b"x|") == b"#{a};|%s|" % str(folder).encode()
 
 
 async def test_side_by_side_and_below_with_a_share_of_the_room(tmux: Tmux) -> None:
@@ -150,10 +160,10 @@ async def test_side_by_side_and_below_with_a_share_of_the_room(tmux: Tmux) -> No
 
 async def test_a_split_without_a_size_halves(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev", width=100, height=41)
-    born = await tmux.windows.split(home.pane_id)
+    new = await tmux.windows.split(home.pane_id)
     assert [(row.id, row.height, row.width) for row in await tmux.panes.list(home.window_id)] == [
         (home.pane_id, 20, 100),
-        (born.pane_id, 20, 100),
+        (new.pane_id, 20, 100),
     ]
 
 
@@ -202,20 +212,20 @@ async def test_what_is_not_there_is_said(tmux: Tmux) -> None:
 
 async def test_select_shows_a_window(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev")
-    born = await tmux.windows.create(home.session_id)
-    await tmux.windows.select(born.window_id)
-    assert [row.id for row in await tmux.windows.list() if row.is_active] == [born.window_id]
+    new = await tmux.windows.create(home.session_id)
+    await tmux.windows.select(new.window_id)
+    assert [row.id for row in await tmux.windows.list() if row.is_active] == [new.window_id]
 
 
 async def test_a_moved_window_says_where_it_is(tmux: Tmux) -> None:
     one, two = await tmux.sessions.create("one"), await tmux.sessions.create("two")
-    born = await tmux.windows.create(one.session_id, program=SLEEP)
-    assert await tmux.windows.move(born.window_id, two.session_id, index=7) == 7
-    assert await tmux.windows.move(born.window_id, two.session_id, index=3) == 3
-    assert await tmux.windows.move(born.window_id, one.session_id) == 1
-    assert (await tmux.windows.get(born.window_id)).session_id == one.session_id
-    with pytest.raises(Refused, match="The index 0 is taken"):
-        await tmux.windows.move(born.window_id, two.session_id, index=0)
+    new = await tmux.windows.create(one.session_id, program=SLEEP)
+    assert await tmux.windows.move(new.window_id, two.session_id, index=7) == 7
+    assert await tmux.windows.move(new.window_id, two.session_id, index=3) == 3
+    assert await tmux.windows.move(new.window_id, one.session_id) == 1
+    assert (await tmux.windows.get(new.window_id)).session_id == one.session_id
+    with pytest.raises(Refused, match="The index 0 is in use"):
+        await tmux.windows.move(new.window_id, two.session_id, index=0)
     assert [row.id for row in await tmux.windows.list(two.session_id)] == [two.window_id]
 
 
@@ -250,28 +260,28 @@ async def test_a_layout_that_could_end_tmux_never_reaches_it(tmux: Tmux) -> None
 
 
 async def test_synchronized_panes_share_what_is_typed_until_they_do_not(tmux: Tmux, tmp_path: Path) -> None:
-    first = await reading(tmux, tmp_path)
+    first = await open_reader(tmux, tmp_path)
     copy = tmp_path / "copy"
-    born = await tmux.windows.split(
-        first.pane, program=Program(f"stty raw -echo; printf READY; exec cat >{copy}")
+    new = await tmux.windows.split(
+        first.pane, program=PaneProgram(f"stty raw -echo; printf READY; exec cat >{copy}")
     )
-    await printed(stream_of(tmux, born.pane_id), b"READY")
-    await until(copy.exists)
-    await tmux.windows.set_synchronized(born.window_id, enabled=True)
+    await read_until(stream_of(tmux, new.pane_id), b"READY")
+    await wait_until(copy.exists)
+    await tmux.windows.set_synchronized(new.window_id, enabled=True)
     await tmux.input.type(first.pane, "both", enter=True)
-    await until(lambda: copy.read_bytes() == b"both\r")
-    await tmux.windows.set_synchronized(born.window_id, enabled=False)
+    await wait_until(lambda: copy.read_bytes() == b"both\r")
+    await tmux.windows.set_synchronized(new.window_id, enabled=False)
     await tmux.input.type(first.pane, "one")
-    assert await first.got() == b"both\rone"
-    await tmux.input.type(born.pane_id, "!")
-    await until(lambda: copy.read_bytes() == b"both\r!")
+    assert await first.read_new() == b"both\rone"
+    await tmux.input.type(new.pane_id, "!")
+    await wait_until(lambda: copy.read_bytes() == b"both\r!")
 
 
 async def test_a_killed_window_is_gone_with_its_panes(tmux: Tmux) -> None:
     home = await tmux.sessions.create("dev")
-    born = await tmux.windows.create(home.session_id)
-    await tmux.windows.split(born.pane_id)
-    await tmux.windows.kill(born.window_id)
+    new = await tmux.windows.create(home.session_id)
+    await tmux.windows.split(new.pane_id)
+    await tmux.windows.kill(new.window_id)
     assert [row.id for row in await tmux.panes.list()] == [home.pane_id]
     with pytest.raises(NotFound):
-        await tmux.windows.get(born.window_id)
+        await tmux.windows.get(new.window_id)

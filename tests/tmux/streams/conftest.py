@@ -1,4 +1,4 @@
-"""Followers of streams, and a person's pane to follow."""
+"""Helpers that follow streams in tests, and a person's pane to follow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream
-from muxpilot.tmux.streams import Event
+from muxpilot.tmux.streams import StreamEvent
 from tests.rigs.engine import Raw
 from tests.rigs.waiting import LIMIT_S, eventually
 
@@ -18,12 +18,12 @@ RAW_TERMINAL = "stty raw -echo"
 
 
 class Follower:
-    """Reads a stream in the background and keeps what it was told."""
+    """Reads a stream in the background and keeps its events."""
 
     def __init__(self, stream: PaneStream) -> None:
-        self.events: list[Event] = []
+        self.events: list[StreamEvent] = []
         self._stream = stream
-        self._told = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def data(self) -> bytes:
@@ -36,19 +36,19 @@ class Follower:
     async def read(self) -> None:
         async for event in self._stream.follow(0):
             self.events.append(event)
-            self._told.set()
+            self._changed.set()
 
-    async def until(self, check: Callable[[Follower], object], *, limit_s: float = LIMIT_S) -> None:
+    async def wait_until(self, check: Callable[[Follower], object], *, limit_s: float = LIMIT_S) -> None:
         async with asyncio.timeout(limit_s):
             while not check(self):
-                self._told.clear()
-                await self._told.wait()
+                self._changed.clear()
+                await self._changed.wait()
 
-    async def saw(self, text: bytes) -> None:
-        await self.until(lambda follower: text in follower.data)
+    async def wait_for_bytes(self, text: bytes) -> None:
+        await self.wait_until(lambda follower: text in follower.data)
 
-    async def ended(self, *, limit_s: float = LIMIT_S) -> End:
-        await self.until(
+    async def wait_for_end(self, *, limit_s: float = LIMIT_S) -> End:
+        await self.wait_until(
             lambda follower: follower.events and isinstance(follower.events[-1], End), limit_s=limit_s
         )
         end = self.events[-1]
@@ -57,7 +57,7 @@ class Follower:
 
 
 @asynccontextmanager
-async def reading(stream: PaneStream) -> AsyncIterator[Follower]:
+async def read_in_background(stream: PaneStream) -> AsyncIterator[Follower]:
     follower = Follower(stream)
     task = asyncio.create_task(follower.read())
     try:
@@ -68,22 +68,22 @@ async def reading(stream: PaneStream) -> AsyncIterator[Follower]:
 
 
 @asynccontextmanager
-async def following(tmux: Tmux, pane: str) -> AsyncIterator[Follower]:
-    async with tmux.streams.open(PaneId(pane)) as stream, reading(stream) as follower:
+async def follow_pane(tmux: Tmux, pane: str) -> AsyncIterator[Follower]:
+    async with tmux.streams.open(PaneId(pane)) as stream, read_in_background(stream) as follower:
         yield follower
 
 
 @pytest.fixture
 def theirs(raw: Raw) -> str:
-    """A person's pane, in which `cat` writes back what is typed."""
+    """Create a person's pane in which `cat` prints what is typed, and return its id."""
     return raw("new-session", "-d", "-s", "mine", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
 
 
-async def echoes(raw: Raw, follower: Follower, pane: str, text: str) -> None:
-    """Typed again and again: what is printed while the stream is away is not seen."""
+async def type_until_echoed(raw: Raw, follower: Follower, pane: str, text: str) -> None:
+    """Type a text until its echo arrives: what is printed while the stream has no source is lost."""
 
-    async def seen() -> bool:
+    async def is_echoed() -> bool:
         raw("send-keys", "-t", pane, "-l", text)
         return text.encode() in follower.data
 
-    await eventually(seen)
+    await eventually(is_echoed)

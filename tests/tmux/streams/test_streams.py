@@ -16,17 +16,19 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import NoStream
-from muxpilot.tmux import Data, Gap, PaneId, PaneStream, Program
-from muxpilot.tmux.streams import Event, Exit
-from tests.rigs.engine import Raw, person, stream_of
+from muxpilot.tmux import Data, Gap, PaneId, PaneProgram, PaneStream
+from muxpilot.tmux.streams import ExitStatus, StreamEvent
+from tests.rigs.engine import Raw, attach_person, stream_of
 from tests.rigs.waiting import eventually
-from tests.tmux.streams.conftest import RAW_TERMINAL, echoes, following, reading
+from tests.tmux.streams.conftest import RAW_TERMINAL, follow_pane, read_in_background, type_until_echoed
+
+pytestmark = pytest.mark.both_tmux
 
 Harm = Callable[[Raw, str], object]
 
 
-def offsets_are_exact(events: list[Event]) -> bool:
-    """Every event begins where the one before it ended."""
+def offsets_are_exact(events: list[StreamEvent]) -> bool:
+    """Return whether each event begins where the one before it ended."""
     at = 0
     for event in events:
         if isinstance(event, Gap):
@@ -41,10 +43,13 @@ def offsets_are_exact(events: list[Event]) -> bool:
 async def test_twenty_megabytes_of_a_pane_of_ours_arrive_byte_for_byte(tmux: Tmux, tmp_path: Path) -> None:
     text = base64.encodebytes(random.Random(5).randbytes(15 << 20))
     (tmp_path / "text").write_bytes(text)
-    made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; cat {tmp_path}/text"))
-    async with reading(stream_of(tmux, made.pane_id)) as one, reading(stream_of(tmux, made.pane_id)) as two:
-        assert (await one.ended(limit_s=120)).status == 0
-        await two.ended()
+    made = await tmux.sessions.create("ours", program=PaneProgram(f"{RAW_TERMINAL}; cat {tmp_path}/text"))
+    async with (
+        read_in_background(stream_of(tmux, made.pane_id)) as one,
+        read_in_background(stream_of(tmux, made.pane_id)) as two,
+    ):
+        assert (await one.wait_for_end(limit_s=120)).status == 0
+        await two.wait_for_end()
     assert hashlib.sha256(one.data).digest() == hashlib.sha256(text).digest()
     assert two.data == one.data
     assert offsets_are_exact(one.events)
@@ -57,37 +62,37 @@ async def test_a_persons_pane_arrives_byte_for_byte(tmux: Tmux, raw: Raw, tmp_pa
     os.mkfifo(go)
     script = f"{RAW_TERMINAL}; read x <{go}; cat {tmp_path}/text; exec sleep 60"
     pane = raw("new-session", "-d", "-P", "-F", "#{pane_id}", script)
-    async with following(tmux, pane) as follower:
+    async with follow_pane(tmux, pane) as follower:
         await asyncio.to_thread(go.write_text, "go\n")
-        await follower.until(lambda seen: len(seen.data) >= len(everything))
+        await follower.wait_until(lambda seen: len(seen.data) >= len(everything))
     assert follower.data == everything
     assert offsets_are_exact(follower.events)
 
 
 async def test_characters_that_are_split_between_two_writes_come_whole(tmux: Tmux, theirs: str) -> None:
-    async with following(tmux, theirs) as follower:
+    async with follow_pane(tmux, theirs) as follower:
         for byte in "é世👍".encode():
             await tmux.input.send_bytes(PaneId(theirs), bytes([byte]))
-        await follower.saw("é世👍".encode())
+        await follower.wait_for_bytes("é世👍".encode())
 
 
 async def test_several_followers_share_one_client_which_leaves_with_the_last(
     tmux: Tmux, raw: Raw, theirs: str
 ) -> None:
-    async with following(tmux, theirs) as one:
-        async with following(tmux, theirs) as two:
+    async with follow_pane(tmux, theirs) as one:
+        async with follow_pane(tmux, theirs) as two:
             assert stream_clients(raw) == 1
-            await echoes(raw, two, theirs, "both")
-        await echoes(raw, one, theirs, "still")
+            await type_until_echoed(raw, two, theirs, "both")
+        await type_until_echoed(raw, one, theirs, "still")
         assert stream_clients(raw) == 1
     assert stream_clients(raw) == 0
 
 
 async def test_nothing_is_missed_once_a_pane_is_followed(tmux: Tmux, theirs: str) -> None:
     for turn in range(10):
-        async with following(tmux, theirs) as follower:
+        async with follow_pane(tmux, theirs) as follower:
             await tmux.input.type(PaneId(theirs), f"<{turn}>")
-            await follower.saw(f"<{turn}>".encode())
+            await follower.wait_for_bytes(f"<{turn}>".encode())
 
 
 def stream_clients(raw: Raw) -> int:
@@ -96,10 +101,10 @@ def stream_clients(raw: Raw) -> int:
 
 async def test_two_panes_of_one_session_share_one_client(tmux: Tmux, raw: Raw, theirs: str) -> None:
     other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", "exec cat")
-    async with following(tmux, theirs) as one, following(tmux, other) as two:
+    async with follow_pane(tmux, theirs) as one, follow_pane(tmux, other) as two:
         assert stream_clients(raw) == 1
-        await echoes(raw, one, theirs, "first")
-        await echoes(raw, two, other, "second")
+        await type_until_echoed(raw, one, theirs, "first")
+        await type_until_echoed(raw, two, other, "second")
         assert b"second" not in one.data
 
 
@@ -112,7 +117,7 @@ async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_b
     block = bytes(1 << 16)
     for _ in range(800):
         stream.feed(block)
-    stream.finish(Exit(0), "done")
+    stream.finish(ExitStatus(0), "done")
     rest = [first, *[event async for event in slow]]
     [gap] = [event for event in rest if isinstance(event, Gap)]
     assert gap.lost == stream.start - len(b"begin")
@@ -127,8 +132,8 @@ def kill_stream_client(raw: Raw, pane: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def detach_everybody(raw: Raw, pane: str) -> None:
-    """What a person's `attach -d` does to us."""
+def detach_all_clients(raw: Raw, pane: str) -> None:
+    """Detach our client, as a person's `attach -d` does."""
     raw("detach-client", "-s", "mine")
 
 
@@ -145,7 +150,7 @@ def move_the_window(raw: Raw, pane: str) -> None:
 
 
 def kill_the_session_but_not_the_window(raw: Raw, pane: str) -> None:
-    """With detach-on-destroy off tmux moves our client to another session, without a word of warning."""
+    """Kill the session with detach-on-destroy off: tmux moves our client to another session silently."""
     raw("set-option", "-g", "detach-on-destroy", "off")
     raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
     raw("link-window", "-d", "-s", pane, "-t", "elsewhere:")
@@ -156,7 +161,7 @@ def kill_the_session_but_not_the_window(raw: Raw, pane: str) -> None:
     "harm",
     [
         kill_stream_client,
-        detach_everybody,
+        detach_all_clients,
         move_the_pane,
         move_the_window,
         kill_the_session_but_not_the_window,
@@ -165,11 +170,11 @@ def kill_the_session_but_not_the_window(raw: Raw, pane: str) -> None:
 async def test_a_stream_that_was_cut_says_so_and_goes_on(
     tmux: Tmux, raw: Raw, theirs: str, harm: Harm
 ) -> None:
-    async with following(tmux, theirs) as follower:
-        await echoes(raw, follower, theirs, "before")
+    async with follow_pane(tmux, theirs) as follower:
+        await type_until_echoed(raw, follower, theirs, "before")
         harm(raw, theirs)
-        await follower.until(lambda seen: seen.gaps)
-        await echoes(raw, follower, theirs, "after")
+        await follower.wait_until(lambda seen: seen.gaps)
+        await type_until_echoed(raw, follower, theirs, "after")
     [gap] = follower.gaps
     assert gap.lost is None
     assert offsets_are_exact(follower.events)
@@ -179,60 +184,60 @@ async def test_all_panes_of_a_session_go_on_when_its_client_was_cut(
     tmux: Tmux, raw: Raw, theirs: str
 ) -> None:
     other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
-    async with following(tmux, theirs) as one, following(tmux, other) as two:
+    async with follow_pane(tmux, theirs) as one, follow_pane(tmux, other) as two:
         kill_stream_client(raw, theirs)
         for follower, pane in ((one, theirs), (two, other)):
-            await follower.until(lambda seen: seen.gaps)
-            await echoes(raw, follower, pane, "after")
+            await follower.wait_until(lambda seen: seen.gaps)
+            await type_until_echoed(raw, follower, pane, "after")
         assert stream_clients(raw) == 1
 
 
 async def test_a_window_linked_elsewhere_is_no_gap(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    async with following(tmux, theirs) as follower:
+    async with follow_pane(tmux, theirs) as follower:
         raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
         raw("link-window", "-d", "-s", theirs, "-t", "elsewhere:")
         raw("split-window", "-d", "-t", theirs, "exec sleep 60")
-        await echoes(raw, follower, theirs, "after")
+        await type_until_echoed(raw, follower, theirs, "after")
     assert follower.gaps == []
 
 
 async def test_what_tmux_drops_for_a_client_that_is_behind_is_a_gap(
     tmux: Tmux, raw: Raw, theirs: str
 ) -> None:
-    async with following(tmux, theirs) as follower:
+    async with follow_pane(tmux, theirs) as follower:
         rows = raw("list-clients", "-F", "#{client_session} #{client_name}").split("\n")
         [client] = [row.split()[1] for row in rows if row.startswith("mine ")]
         raw("refresh-client", "-t", client, "-A", f"{theirs}:pause")
-        await follower.until(lambda seen: seen.gaps)
-        await echoes(raw, follower, theirs, "after")
+        await follower.wait_until(lambda seen: seen.gaps)
+        await type_until_echoed(raw, follower, theirs, "after")
     assert "dropped" in follower.gaps[0].reason
 
 
 async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
     tmux: Tmux, raw: Raw, tmp_path: Path
 ) -> None:
-    made = await tmux.sessions.create("ours", program=Program(f"{RAW_TERMINAL}; exec cat"))
-    async with reading(stream_of(tmux, made.pane_id)) as follower:
-        await echoes(raw, follower, made.pane_id, "before")
+    made = await tmux.sessions.create("ours", program=PaneProgram(f"{RAW_TERMINAL}; exec cat"))
+    async with read_in_background(stream_of(tmux, made.pane_id)) as follower:
+        await type_until_echoed(raw, follower, made.pane_id, "before")
         raw("pipe-pane", "-t", made.pane_id, f"cat >{tmp_path}/theirs")
-        await follower.until(lambda seen: seen.gaps)
-        await echoes(raw, follower, made.pane_id, "after")
+        await follower.wait_until(lambda seen: seen.gaps)
+        await type_until_echoed(raw, follower, made.pane_id, "after")
     assert "pipe" in follower.gaps[0].reason
     await eventually(lambda: has_text(tmp_path / "theirs", "after"))
 
 
 @pytest.fixture
-async def fleeting(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
-    """A person's pane in a session that ends when they leave it."""
-    async with person(binary, socket, "attach", "-t", "mine"):
+async def unattached_ending_pane(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
+    """Attach a person to a session that ends when they leave it, and yield its pane."""
+    async with attach_person(binary, socket, "attach", "-t", "mine"):
         raw("set-option", "-t", "mine", "destroy-unattached", "on")
         yield theirs
 
 
-async def born_with_a_pipe(tmux: Tmux, raw: Raw, log: Path) -> PaneStream:
+async def create_piped_pane(tmux: Tmux, raw: Raw, log: Path) -> PaneStream:
     raw("set-hook", "-g", "after-new-window", f"pipe-pane 'cat >{log}'")
     [mine] = await tmux.sessions.list()
-    made = await tmux.windows.create(mine.id, program=Program("echo hello; exec sleep 60"))
+    made = await tmux.windows.create(mine.id, program=PaneProgram("echo hello; exec sleep 60"))
     return stream_of(tmux, made.pane_id)
 
 
@@ -243,33 +248,35 @@ async def has_text(path: Path, text: str) -> bool:
 async def test_a_pipe_that_a_person_has_at_birth_is_left_to_them(
     tmux: Tmux, raw: Raw, theirs: str, tmp_path: Path
 ) -> None:
-    stream = await born_with_a_pipe(tmux, raw, tmp_path / "log")
-    async with reading(stream) as follower:
-        await follower.saw(b"hello")
+    stream = await create_piped_pane(tmux, raw, tmp_path / "log")
+    async with read_in_background(stream) as follower:
+        await follower.wait_for_bytes(b"hello")
     await eventually(lambda: has_text(tmp_path / "log", "hello"))
 
 
 async def test_a_pane_of_ours_that_can_be_had_in_no_way_is_made_all_the_same(
-    tmux: Tmux, raw: Raw, fleeting: str, tmp_path: Path
+    tmux: Tmux, raw: Raw, unattached_ending_pane: str, tmp_path: Path
 ) -> None:
-    stream = await born_with_a_pipe(tmux, raw, tmp_path / "log")
+    stream = await create_piped_pane(tmux, raw, tmp_path / "log")
     assert stream.ended is not None
     assert "cannot be followed" in stream.ended.reason
     await eventually(lambda: has_text(tmp_path / "log", "hello"))
 
 
 async def test_a_session_that_ends_with_its_last_client_is_piped_and_never_attached(
-    tmux: Tmux, raw: Raw, fleeting: str
+    tmux: Tmux, raw: Raw, unattached_ending_pane: str
 ) -> None:
-    async with following(tmux, fleeting) as follower:
+    async with follow_pane(tmux, unattached_ending_pane) as follower:
         assert stream_clients(raw) == 1  # the person's own
-        await echoes(raw, follower, fleeting, "piped")
-    assert raw("list-panes", "-t", fleeting, "-F", "#{pane_pipe}") == "0"
+        await type_until_echoed(raw, follower, unattached_ending_pane, "piped")
+    assert raw("list-panes", "-t", unattached_ending_pane, "-F", "#{pane_pipe}") == "0"
 
 
-async def test_a_pane_that_can_be_had_in_no_way_is_refused(tmux: Tmux, raw: Raw, fleeting: str) -> None:
-    raw("pipe-pane", "-t", fleeting, "cat >/dev/null")
+async def test_a_pane_that_can_be_had_in_no_way_is_refused(
+    tmux: Tmux, raw: Raw, unattached_ending_pane: str
+) -> None:
+    raw("pipe-pane", "-t", unattached_ending_pane, "cat >/dev/null")
     with pytest.raises(NoStream, match="destroy-unattached"):
-        async with tmux.streams.open(PaneId(fleeting)):
+        async with tmux.streams.open(PaneId(unattached_ending_pane)):
             pass
-    assert raw("list-panes", "-t", fleeting, "-F", "#{pane_pipe}") == "1"
+    assert raw("list-panes", "-t", unattached_ending_pane, "-F", "#{pane_pipe}") == "1"

@@ -1,4 +1,4 @@
-"""Scope `classic`: fourteen tools with tmux's own targets, answered in lines of text."""
+"""Scope `classic`: fourteen tools with tmux's own targets, whose answers are lines of text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""tmux's own targets, found exactly: `session`, `session:window`, `session:window.pane`, `$1`, `@2`, `%3`.
+"""tmux's own targets, matched exactly: `session`, `session:window`, `session:window.pane`, `$1`, `@2`, `%3`.
 
-As in tmux, a part of a place stands for it and for what is around it: `%3` where a window is wanted is the
-window of that pane. What is not there is told as tmux tells it, by the part that was not found.
+As in tmux, a target may name a part of what is wanted, or what is around it: where a window is wanted, `%3`
+means the window of that pane. Errors name the part that was not found, in tmux's words.
 """
 
 from __future__ import annotations
@@ -12,101 +12,104 @@ from typing import TypeVar
 
 from muxpilot.errors import Ambiguous, NoServer, NotFound
 from muxpilot.tmux import ListedPane, PaneId, SessionId, Tmux, Window, WindowId
-from muxpilot.tmux.connection.failures import server_is_gone
+from muxpilot.tmux.connection.failures import is_server_gone
 
 Row = TypeVar("Row", Window, ListedPane)
-Anything = TypeVar("Anything")
+Item = TypeVar("Item")
 
 
-async def there(listing: Awaitable[Sequence[Anything]]) -> Sequence[Anything]:
-    """What a server lists: one that runs without a session (`exit-empty off`) has nothing."""
+async def list_or_empty(listing: Awaitable[Sequence[Item]]) -> Sequence[Item]:
+    """Return what a server lists, or nothing for one that runs without a session (`exit-empty off`)."""
     try:
         return await listing
     except NoServer as error:
-        if not error.words or server_is_gone(error.words):
+        if not error.tmux_message or is_server_gone(error.tmux_message):
             raise
         return []
 
 
-async def session(tmux: Tmux, text: str) -> SessionId:
-    found = await _found(tmux, text, "session")
+async def find_session(tmux: Tmux, text: str) -> SessionId:
+    found = await _find(tmux, text, "session")
     return found.session_id if isinstance(found, ListedPane | Window) else found
 
 
-async def home(tmux: Tmux, text: str) -> SessionId:
-    """The session of a new window: tmux looks for a place among windows, and says so."""
-    found = await _found(tmux, text, "window")
+async def find_session_for_window(tmux: Tmux, text: str) -> SessionId:
+    """Return the session for a new window. tmux looks for a window here, and its errors say so."""
+    found = await _find(tmux, text, "window")
     return found.session_id if isinstance(found, ListedPane | Window) else found
 
 
-async def window(tmux: Tmux, text: str) -> WindowId:
-    found = await _found(tmux, text, "window")
+async def find_window(tmux: Tmux, text: str) -> WindowId:
+    """Return a window: for a session its current one, for a pane the one around it."""
+    found = await _find(tmux, text, "window")
     if isinstance(found, SessionId):
         return next(row.id for row in await tmux.windows.list(found) if row.is_active)
     return found.window_id if isinstance(found, ListedPane) else found.id
 
 
-async def pane(tmux: Tmux, text: str) -> PaneId:
-    found = await _found(tmux, text, "pane")
+async def find_pane(tmux: Tmux, text: str) -> PaneId:
+    """Return a pane: for a session or a window its active one."""
+    found = await _find(tmux, text, "pane")
     if isinstance(found, SessionId):
         return next(row.active_pane_id for row in await tmux.windows.list(found) if row.is_active)
     return found.id if isinstance(found, ListedPane) else found.active_pane_id
 
 
-async def place(tmux: Tmux, text: str) -> SessionId | WindowId:
-    """A session, or else the window that a target means."""
-    found = await _found(tmux, text, "window")
+async def find_session_or_window(tmux: Tmux, text: str) -> SessionId | WindowId:
+    """Return the session that a target names, else its window."""
+    found = await _find(tmux, text, "window")
     if isinstance(found, SessionId):
         return found
     return found.window_id if isinstance(found, ListedPane) else found.id
 
 
-async def _found(tmux: Tmux, text: str, noun: str) -> SessionId | Window | ListedPane:
-    """`noun` is what tmux would say that it cannot find, where the target has one part only."""
-    windows = await there(tmux.windows.list())
+async def _find(tmux: Tmux, text: str, noun: str) -> SessionId | Window | ListedPane:
+    """Find a target. `noun` is what tmux's error names for a target that has only one part."""
+    windows = await list_or_empty(tmux.windows.list())
     if PaneId.matches(text):
-        return _one([row for row in await there(tmux.panes.list()) if row.id == text], "pane", text)
+        panes = await list_or_empty(tmux.panes.list())
+        return _require_one([row for row in panes if row.id == text], "pane", text)
     if WindowId.matches(text):
-        return _one([row for row in windows if row.id == text], "window", text)
-    home, rest = _home(windows, text, noun)
+        return _require_one([row for row in windows if row.id == text], "window", text)
+    session, rest = _split_session(windows, text, noun)
     if not rest:
-        return home
-    inside = [row for row in windows if row.session_id == home]
-    return await _inside(tmux, inside, rest)
+        return session
+    inside = [row for row in windows if row.session_id == session]
+    return await _find_inside(tmux, inside, rest)
 
 
-def _home(windows: Sequence[Window], text: str, noun: str) -> tuple[SessionId, str]:
-    """The session of a target, and what follows it; the longest name that fits wins."""
+def _split_session(windows: Sequence[Window], text: str, noun: str) -> tuple[SessionId, str]:
+    """Return the session of a target and the text after it. The longest name that matches wins."""
     wanted = text.removeprefix("=")
     places = {row.session_id: row.session_id for row in windows} | {
         row.session_name: row.session_id for row in windows
     }
-    fitting = [name for name in places if f"{wanted}:".startswith(f"{name}:")]
-    if not fitting:
+    matching = [name for name in places if f"{wanted}:".startswith(f"{name}:")]
+    if not matching:
         missing, colon, _ = wanted.partition(":")
         raise NotFound("session" if colon or SessionId.matches(text) else noun, missing)
-    name = max(fitting, key=len)
+    name = max(matching, key=len)
     return places[name], wanted[len(name) + 1 :]
 
 
-async def _inside(tmux: Tmux, windows: Sequence[Window], rest: str) -> Window | ListedPane:
+async def _find_inside(tmux: Tmux, windows: Sequence[Window], rest: str) -> Window | ListedPane:
     exact = [row for row in windows if rest in (row.id, str(row.index), row.name)]
     head, dot, tail = rest.rpartition(".")
     if exact or not dot:
-        return _one(_preferred(exact, rest), "window", rest)
-    fitting = [row for row in windows if head in (row.id, str(row.index), row.name)]
-    home = _one(_preferred(fitting, head), "window", head)
-    panes = await tmux.panes.list(home.id)
-    found = _one([row for row in panes if tail in (row.id, str(row.index))], "pane", tail)
-    return replace(found, session_id=home.session_id)  # of the sessions that show it, the one that was named
+        return _require_one(_prefer_ids(exact, rest), "window", rest)
+    matching = [row for row in windows if head in (row.id, str(row.index), row.name)]
+    window = _require_one(_prefer_ids(matching, head), "window", head)
+    panes = await tmux.panes.list(window.id)
+    found = _require_one([row for row in panes if tail in (row.id, str(row.index))], "pane", tail)
+    return replace(found, session_id=window.session_id)  # several sessions may show it: keep the one named
 
 
-def _preferred(rows: Sequence[Window], text: str) -> Sequence[Window]:
-    """An id or index wins over a name that looks like one."""
+def _prefer_ids(rows: Sequence[Window], text: str) -> Sequence[Window]:
+    """Return the windows with this id or index, else all: a name may look like an index."""
     return [row for row in rows if text in (row.id, str(row.index))] or rows
 
 
-def _one(rows: Sequence[Row], noun: str, wanted: str) -> Row:
+def _require_one(rows: Sequence[Row], noun: str, wanted: str) -> Row:
     if not rows:
         raise NotFound(noun, wanted)
     if len({row.id for row in rows}) > 1:

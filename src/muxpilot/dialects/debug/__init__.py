@@ -1,7 +1,7 @@
-"""Scope `debug`: five tools for panes of its own, which end with the server."""
+"""Scope `debug`: five tools for panes in a session of their own, which ends with the server."""
 
 from __future__ import annotations
 
-from muxpilot.dialects.debug.tools import Debug
+from muxpilot.dialects.debug.tools import DebugDialect
 
-__all__ = ["Debug"]
+__all__ = ["DebugDialect"]

@@ -1,7 +1,7 @@
-"""Which sessions a debug server that was killed has left.
+"""Sessions that debug servers have left behind because they were killed.
 
-The next one ends those that are marked as a debug session by the muxpilot that made them, that have the name
-it gives, and whose muxpilot is gone.
+The next debug server ends a session if its muxpilot marked it as a debug session, gave it the name of one,
+and no longer runs.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import re
 from muxpilot.errors import NotFound
 from muxpilot.tmux import SessionId, Tmux
 from muxpilot.tmux.hosts.endpoint import Command
-from muxpilot.tmux.objects.owner import OPTION as OWNER
-from muxpilot.tmux.objects.owner import Owner, ours, read
+from muxpilot.tmux.objects.owner import OWNER_OPTION as OWNER
+from muxpilot.tmux.objects.owner import Owner, parse_owner, this_owner
 
-OPTION = "@muxpilot_debug"
+DEBUG_OPTION = "@muxpilot_debug"
 
 
 def session_name(owner: Owner) -> str:
     return f"debug-{owner.process.pid}"
 
 
-def ends_with_us(session: SessionId) -> Command:
-    """Mark a session of ours as one that is nobody's when we are gone."""
-    return "set-option", "-t", session, OPTION, ours().token
+def mark_command(session: SessionId) -> Command:
+    """Return the tmux command that marks a session as one to end when this process has ended."""
+    return "set-option", "-t", session, DEBUG_OPTION, this_owner().token
 
 
-async def abandoned(tmux: Tmux) -> list[tuple[SessionId, Owner]]:
-    """The sessions that muxpilots which are gone have left."""
-    ask = ("list-sessions", "-F", f"#{{session_id}} #{{session_name}} #{{{OPTION}}}")
+async def find_leftover_sessions(tmux: Tmux) -> list[tuple[SessionId, Owner]]:
+    """Return the sessions whose debug server no longer runs."""
+    ask = ("list-sessions", "-F", f"#{{session_id}} #{{session_name}} #{{{DEBUG_OPTION}}}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
     found: list[tuple[SessionId, Owner]] = []
     for line in lines:
         session, _, rest = line.decode("utf-8", "replace").partition(" ")
         name, _, token = rest.rpartition(" ")
-        owner = await _owner(tmux, session) if token else None
+        owner = await _read_owner(tmux, session) if token else None
         if owner is None or owner.token != token or not owner.is_gone:
             continue
         if re.fullmatch(rf"{session_name(owner)}(-[0-9]+)?", name):
@@ -42,9 +42,9 @@ async def abandoned(tmux: Tmux) -> list[tuple[SessionId, Owner]]:
     return found
 
 
-async def _owner(tmux: Tmux, session: str) -> Owner | None:
+async def _read_owner(tmux: Tmux, session: str) -> Owner | None:
     ask = ("show-options", "-qv", "-t", session, OWNER)
     try:
-        return read(session, (await tmux.connection.run(ask, repeatable=True)).first_line)
-    except NotFound:  # it has ended meanwhile; the others are looked at all the same
+        return parse_owner(session, (await tmux.connection.run(ask, repeatable=True)).first_line)
+    except NotFound:  # this session has just ended; the others still count
         return None

@@ -1,4 +1,4 @@
-"""Programs from which a command runs in a less regular way: what might be one is found, on the safe side."""
+"""Programs that run commands in less regular ways. Whatever may be a command is found, on the safe side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import islice
 from muxpilot.policy.shell.words import Word
 from muxpilot.policy.shell.wrappers import changes_what_runs, option_values
 
-# The command may begin at any word.
-_ANYWHERE = re.compile(
+# Programs whose command may begin at any word.
+_STARTS_ANYWHERE = re.compile(
     r"setarch|linux32|linux64|i386|x86_64|uname26|prlimit|choom|capsh|start-stop-daemon|ip|perf|valgrind|"
     r"chronic|faketime|ssh-agent|dbus-launch|xvfb-run|systemd-inhibit|rlwrap|catchsegv|eatmydata|numactl|"
     r"cgexec|daemonize|aa-exec|cpulimit|ts|proxychains4?|torsocks|torify|proot|fakechroot|unsh|s6-\w+|"
@@ -22,7 +22,7 @@ _ANYWHERE = re.compile(
 )
 
 # Options whose value may be a command, by itself or as NAME=command.
-_OPTIONS: dict[str, tuple[str, ...]] = {
+_COMMAND_OPTIONS: dict[str, tuple[str, ...]] = {
     "git": (
         "-O",
         "--open-files-in-pager",
@@ -51,16 +51,18 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("nc", "ncat", "netcat"), ("-e", "-c", "--exec", "--sh-exec")),
 }
 
-# … and words that are one behind a sign.
-_SIGNS: dict[str, re.Pattern[str]] = {"socat": re.compile(r"(?:EXEC|SYSTEM|SHELL):(.+)", re.I | re.S)}
+# Words that are a command after a prefix.
+_PREFIXED_COMMANDS: dict[str, re.Pattern[str]] = {
+    "socat": re.compile(r"(?:EXEC|SYSTEM|SHELL):(.+)", re.I | re.S)
+}
 
-# Words after which a command stands.
-_AFTER: dict[str, frozenset[str]] = {"git": frozenset({"run", "foreach", "config"})}
+# Words that a command follows.
+_WORDS_BEFORE_COMMAND: dict[str, frozenset[str]] = {"git": frozenset({"run", "foreach", "config"})}
 
-# How a language or an editor runs a command from its own.
+# How a language or an editor runs a shell command.
 _BANG = re.compile(r"!\s*(.+)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:^|[\s;])(?:shell|pipe|make|!)\s*(.+)", re.DOTALL)
-_PATTERNS: dict[str, re.Pattern[str]] = {
+_SHELL_ESCAPES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys("vi vim nvim view ex ed red less more most".split(), _BANG),
     **dict.fromkeys("gdb lldb".split(), _SHELL_WORD),
     **dict.fromkeys("psql mysql".split(), re.compile(r"(?:\\!|system)\s+(.+)", re.DOTALL)),
@@ -70,42 +72,44 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 
 _MOST_PLACES = 5
-_NAMED = re.compile(r"[\w.-]+[ =]")
+_VARIABLE_PREFIX = re.compile(r"[\w.-]+[ =]")
 
-# Builtins that read an argument as a variable's name, and run what its subscript holds.
-NAMING = frozenset("let test [ unset printf read mapfile readarray getopts wait integer float".split())
-# … and such that expand what they are given.
-EXPANDING = frozenset("compgen print".split())
-_SETTING = frozenset("read mapfile readarray getopts".split())
+# Builtins that take an argument as a variable's name, and run what its subscript holds.
+READS_VARIABLE_NAME = frozenset(
+    "let test [ unset printf read mapfile readarray getopts wait integer float".split()
+)
+# Builtins that expand their arguments.
+EXPANDS_TEXT = frozenset("compgen print".split())
+_SETS_VARIABLE = frozenset("read mapfile readarray getopts".split())
 
 
-def is_anywhere(name: str) -> bool:
-    return _ANYWHERE.fullmatch(name) is not None
+def may_start_anywhere(name: str) -> bool:
+    return _STARTS_ANYWHERE.fullmatch(name) is not None
 
 
 def possible_commands(name: str, words: Sequence[Word]) -> Iterator[str]:
-    """Texts among the arguments that may be run."""
-    for value in option_values(words[1:], _OPTIONS.get(name, ())):
+    """Yield the texts among the arguments that may be run."""
+    for value in option_values(words[1:], _COMMAND_OPTIONS.get(name, ())):
         yield value.text
-        yield _NAMED.sub("", value.text, count=1).lstrip("!")
-    if name in _SIGNS:
-        yield from (found[1] for word in words[1:] for found in _SIGNS[name].finditer(word.text))
-    after = _AFTER.get(name, frozenset())
+        yield _VARIABLE_PREFIX.sub("", value.text, count=1).lstrip("!")
+    if name in _PREFIXED_COMMANDS:
+        yield from (found[1] for word in words[1:] for found in _PREFIXED_COMMANDS[name].finditer(word.text))
+    after = _WORDS_BEFORE_COMMAND.get(name, frozenset())
     places = (at for at, word in enumerate(words) if word.text in after)
     for at in islice(places, _MOST_PLACES):
         yield " ".join(item.text for item in words[at + 1 :]).lstrip("!")
         yield " ".join(item.text for item in words[at + 2 :]).lstrip("!")
 
 
-def escaped(name: str, text: str) -> Iterator[str]:
-    pattern = _PATTERNS.get(name)
+def shell_escapes(name: str, text: str) -> Iterator[str]:
+    pattern = _SHELL_ESCAPES.get(name)
     if pattern is not None:
         yield from (found[1] for found in pattern.finditer(text))
 
 
-def set_unseen(name: str, words: Sequence[Word]) -> str | None:
-    """A variable that is run, or changes what runs, and that this builtin would set to what is not known."""
+def find_variable_set(name: str, words: Sequence[Word]) -> str | None:
+    """Return a variable that changes what runs and that this builtin would set to an unknown value."""
     named = option_values(words[1:], ("-v",)) if name == "printf" else ()
-    places = [*named, *(words[1:] if name in _SETTING else ())]
+    places = [*named, *(words[1:] if name in _SETS_VARIABLE else ())]
     names = (word.text.partition("[")[0] for word in places)
     return next((item for item in names if changes_what_runs(item)), None)

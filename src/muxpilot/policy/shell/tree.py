@@ -1,4 +1,4 @@
-"""The tree of a shell text as tree-sitter's bash grammar sees it, mended where that grammar goes wrong."""
+"""The syntax tree of a shell text by tree-sitter's bash grammar, corrected where that grammar is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from muxpilot.policy.shell.words import Word, unquoted
+from muxpilot.policy.shell.words import Word, unquote
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -29,15 +29,15 @@ def _language() -> Language:
     return Language(language())
 
 
-def parsed(text: str) -> Node:
-    """By a parser of its own: one is not for several threads."""
+def parse(text: str) -> Node:
+    """Parse with a new parser: a parser must not be shared between threads."""
     from tree_sitter import Parser
 
     return Parser(_language()).parse(text.encode()).root_node
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """Without recursion: a text may be nested as deep as it is long."""
+    """Yield all nodes, without recursion: a text may be nested as deep as it is long."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -50,9 +50,11 @@ def source_of(node: Node) -> str:
 
 
 def is_misread(node: Node) -> bool:
-    """The grammar sometimes reads on over the end of a line, before a backslash or after a lone `$`.
+    """Tell whether the grammar has read a node differently than a shell does.
 
-    It also ends an assignment before a backslash, where a shell does not, and skips over empty backticks."""
+    It sometimes reads on over the end of a line, before a backslash or after a lone `$`. It also ends an
+    assignment before a backslash, and skips empty backticks.
+    """
     if node.type in _ONE_WORD:
         return _LINE_END.search(node.text or b"") is not None
     if node.type == "concatenation" and any(gap.replace(b"\\\n", b"") for gap in _gaps(node)):
@@ -68,7 +70,7 @@ def _is_cut_off(command: Node) -> bool:
 
 
 def _gaps(node: Node) -> Iterator[bytes]:
-    """What stands between the parts of a node."""
+    """Yield the bytes between the parts of a node."""
     end = node.start_byte
     for child in node.children:
         yield (node.text or b"")[end - node.start_byte : child.start_byte - node.start_byte]
@@ -76,7 +78,7 @@ def _gaps(node: Node) -> Iterator[bytes]:
 
 
 def words_of(command: Node) -> list[str]:
-    """The grammar takes a line continuation for a blank; where no blank is, it joins two words."""
+    """Return a command's words. The grammar takes a line continuation for a blank, but it joins two words."""
     words: list[str] = []
     parts = [
         child
@@ -94,7 +96,7 @@ def words_of(command: Node) -> list[str]:
 
 
 def _words_after(redirect: Node) -> list[str]:
-    """The grammar gives a redirection all words that follow it: `>o rm x`; only the first is its own."""
+    """Return the words after a redirection's own: the grammar gives it all that follow, as in `>o rm x`."""
     own = redirect.children_by_field_name("destination")
     return [source_of(word) for word in own[1:]]
 
@@ -105,16 +107,16 @@ def _redirect_nodes(command: Node) -> list[Node]:
     return [node for node in (*command.children, *around) if node.type == "file_redirect"]
 
 
-def redirects(command: Node) -> list[str]:
+def all_redirects(command: Node) -> list[str]:
     outer = command.parent
     own = redirects_of(command)
     return own + (redirects_of(outer) if outer is not None and outer.type == "redirected_statement" else [])
 
 
 def redirects_of(node: Node) -> list[str]:
-    """Where it reads and writes; copies of descriptors and the null device are nothing to judge."""
+    """Return the redirections, without copies of descriptors and the null device, which are harmless."""
     sources = [_redirect_source(child) for child in node.children if child.type == "file_redirect"]
-    return [unquoted(source).text for source in sources if not _HARMLESS_REDIRECT.fullmatch(source)]
+    return [unquote(source).text for source in sources if not _HARMLESS_REDIRECT.fullmatch(source)]
 
 
 def _redirect_source(redirect: Node) -> str:
@@ -123,14 +125,14 @@ def _redirect_source(redirect: Node) -> str:
     return (redirect.text or b"")[: end - redirect.start_byte].decode("utf-8", "replace")
 
 
-def fed(node: Node) -> Iterator[Word | None]:
-    """What stands on a command's input, nearest first; None for what only runs will tell."""
+def find_input(node: Node) -> Iterator[Word | None]:
+    """Yield what feeds a command's stdin, innermost first. Yield None for what is known only at run time."""
     inner: Node | None = None
     at: Node | None = node
     while at is not None:
         for child in at.children:
             if child.type == "herestring_redirect":
-                yield unquoted(source_of(child.children[-1]))
+                yield unquote(source_of(child.children[-1]))
             elif child.type == "heredoc_redirect" and child != inner:
                 yield _here_document(child)
             elif child.type == "file_redirect" and source_of(child).lstrip("0123456789").startswith("<"):

@@ -1,4 +1,4 @@
-"""A shell word without its quotes, and whether it can be known before the shell expands it."""
+"""Remove the quotes of a shell word, and tell whether its value is known before the shell expands it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Sequence
 from muxpilot.records import record
 
 _ANSI_C = {
-    **{letter: chr(code) for letter, code in zip("abefnrtv", (7, 8, 27, 12, 10, 13, 9, 11), strict=True)},
-    "E": "\x1b",
+    letter: chr(code) for letter, code in zip("abeEfnrtv", (7, 8, 27, 27, 12, 10, 13, 9, 11), strict=True)
 }
 _ANSI_C_ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
 _EXPANSION = re.compile(r"\$[\w{(\[@*#?$!-]|\$(?=')|`|<\(|>\(")
-# fish runs `(…)` and reads `\\x72` outside of quotes, zsh runs `=(…)`: bash knows none of them.
-_RUN_BY_OTHERS = re.compile(r"=?\(")
+# fish runs `(…)` and decodes `\\x72` outside of quotes, zsh runs `=(…)`. bash does none of that.
+_RUN_BY_OTHER_SHELLS = re.compile(r"=?\(")
 _READ_BY_FISH = re.compile(r"\\(?:[xX][0-9a-fA-F]|[uU][0-9a-fA-F]|[0-7]|c.)")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
 
 @record
 class Word:
-    """`text` is what the program gets; where the shell would change it, `is_fixed` is false."""
+    """A word of a command. `text` is what the program gets; `is_fixed`: the shell does not change it."""
 
     source: str
     text: str
     is_fixed: bool = True
 
 
-def joined(words: Sequence[Word]) -> Word:
+def join_words(words: Sequence[Word]) -> Word:
+    """Join words with blanks, as `eval` does."""
     return Word(
         " ".join(word.source for word in words),
         " ".join(word.text for word in words),
@@ -38,28 +38,28 @@ def joined(words: Sequence[Word]) -> Word:
     )
 
 
-def unquoted(source: str) -> Word:
-    """Quotes, backslashes and line continuations taken away; what expands stays as it is written."""
-    text, at, is_fixed = "", 0, _RUN_BY_OTHERS.match(source) is None
+def unquote(source: str) -> Word:
+    """Remove quotes, backslashes and line continuations. Expansions stay as they are written."""
+    text, at, is_fixed = "", 0, _RUN_BY_OTHER_SHELLS.match(source) is None
     while at < len(source):
-        part, at, is_known = _piece(source, at)
+        part, at, is_known = _read_piece(source, at)
         text += part
         is_fixed = is_fixed and is_known
     return Word(source, text, is_fixed)
 
 
-def _piece(source: str, at: int) -> tuple[str, int, bool]:
-    """The next piece, where it ends, and whether it stands for itself."""
+def _read_piece(source: str, at: int) -> tuple[str, int, bool]:
+    """Return the next piece, where it ends, and whether the shell leaves it unchanged."""
     char = source[at]
     if char == "\\":
         is_known = _READ_BY_FISH.match(source, at) is None
         return source[at + 1 : at + 2].replace("\n", ""), at + 2, is_known
     if char == "'":
-        end = _closing(source, at + 1, "'")
+        end = _find_closing_quote(source, at + 1, "'")
         return source[at + 1 : end], end + 1, True
     if source.startswith("$'", at):
         end = _ansi_c_end(source, at + 2)
-        return ansi_c(source[at + 2 : end]), end + 1, True
+        return decode_ansi_c(source[at + 2 : end]), end + 1, True
     if char == '"' or source.startswith('$"', at):
         return _double_quoted(source, at + (1 if char == '"' else 2))
     if _EXPANSION.match(source, at):
@@ -83,7 +83,7 @@ def _double_quoted(source: str, at: int) -> tuple[str, int, bool]:
     return text, at + 1, True
 
 
-def _closing(source: str, at: int, quote: str) -> int:
+def _find_closing_quote(source: str, at: int, quote: str) -> int:
     end = source.find(quote, at)
     return end if end >= 0 else len(source)
 
@@ -94,10 +94,11 @@ def _ansi_c_end(source: str, at: int) -> int:
     return min(at, len(source))
 
 
-def ansi_c(body: str) -> str:
-    """`$'\\x72m'` is `rm`."""
+def decode_ansi_c(body: str) -> str:
+    """Decode the body of `$'…'`: `\\x72m` is `rm`."""
 
-    def char(found: re.Match[str]) -> str:
+    def decode_escape(found: re.Match[str]) -> str:
+        """Return the character that an escape stands for."""
         two, four, eight, octal, control, letter = found.groups()
         digits = two or four or eight
         if digits:
@@ -106,4 +107,4 @@ def ansi_c(body: str) -> str:
             return chr(int(octal, 8) & 0xFF)
         return chr(ord(control) & 0x1F) if control else _ANSI_C.get(letter, letter)
 
-    return _ANSI_C_ESCAPE.sub(char, body)
+    return _ANSI_C_ESCAPE.sub(decode_escape, body)

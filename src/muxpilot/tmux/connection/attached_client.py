@@ -1,4 +1,4 @@
-"""A control client and the hub that it is attached to: they come together, and go together."""
+"""A control client with the hub session that it is attached to: both begin and end together."""
 
 from __future__ import annotations
 
@@ -10,109 +10,131 @@ from muxpilot.errors import ConnectionLost, MuxpilotError
 from muxpilot.tmux import version
 from muxpilot.tmux.connection import oneshot, reply_safety
 from muxpilot.tmux.connection.control import ControlClient, Listener
-from muxpilot.tmux.connection.failures import checked
-from muxpilot.tmux.connection.hub_session import Hub, is_fleeting, session_behind, use_again, visiting
+from muxpilot.tmux.connection.failures import raise_on_error
+from muxpilot.tmux.connection.hub_session import (
+    HubSession,
+    attach_command,
+    default_session_without_hub,
+    is_destroyed_when_unattached,
+    touch_session,
+)
 from muxpilot.tmux.hosts.endpoint import Endpoint
 from muxpilot.tmux.ids import SessionId
 
-# tmux tells nobody when a pane dies that stays on the screen, nor when a window of another session is split;
-# subscriptions do, within a second. They belong to the hub's pane and end with it: one to the whole client
-# outlives its session, and then crashes tmux (3.3a, 3.5a) at the next change.
-DEATHS, PANES = "muxpilot-dead", "muxpilot-panes"
+# tmux sends no notification when a pane with remain-on-exit dies, nor when a window of another session is
+# split; subscriptions report both within a second. They belong to the hub's pane and end with it: a
+# subscription of the whole client outlives its session, and crashes tmux (3.3a, 3.5a) at the next change.
+DEAD_PANES_SUBSCRIPTION, PANES_SUBSCRIPTION = "muxpilot-dead", "muxpilot-panes"
 _SUBSCRIPTIONS = (
-    (DEATHS, "#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"),
-    (PANES, "#{S:#{W:#{P:#{pane_id} }}}"),
+    (DEAD_PANES_SUBSCRIPTION, "#{S:#{W:#{P:#{?pane_dead,#{pane_id} ,}}}}"),
+    (PANES_SUBSCRIPTION, "#{S:#{W:#{P:#{pane_id} }}}"),
 )
 
-_GOODBYE_S = 0.5
-_LOOK_AGAIN_S = 0.02
+_DETACH_TIMEOUT_S = 0.5
+_HUB_POLL_S = 0.02
 
 
 @dataclass(slots=True)
-class Lifeline:
+class AttachedClient:
+    """The live connection to a tmux server: its client, its hub, and what is known of the server."""
+
     endpoint: Endpoint
     control: ControlClient
-    hub: Hub
+    hub: HubSession
     hub_ids: frozenset[str] = frozenset()
     server_pid: int = 0
     version: version.Version = version.OLDEST
     version_text: str = ""
-    _used: set[SessionId] = field(default_factory=set)  # since the hub was made
+    _used_sessions: set[SessionId] = field(default_factory=set)  # since the hub was created
 
     @classmethod
-    async def to(cls, endpoint: Endpoint, hub: Hub, listener: Listener, begun: float) -> Lifeline:
-        """Attach to a server that is there, and learn what is needed of it."""
+    async def attach(
+        cls, endpoint: Endpoint, hub: HubSession, listener: Listener, started_at: float
+    ) -> AttachedClient:
+        """Create the hub on a running server, attach to it, and read what we need to know of the server."""
         try:
-            control = await ControlClient.start(endpoint, hub.commands(), listener, begun)
+            control = await ControlClient.start(endpoint, hub.create_commands(), listener, started_at)
         except BaseException:
             hub.close()
             raise
-        line = cls(endpoint, control, hub)
+        client = cls(endpoint, control, hub)
         try:
-            await line._settle_in()
+            await client._prepare()
         except BaseException:
-            await line.let_go()
+            await client.detach()
             raise
-        return line
+        endpoint.trace.debug("hub session created", hub=hub.name, ids=" ".join(sorted(client.hub_ids)))
+        return client
 
-    async def step_back(self, *, is_coming: bool = False) -> None:
-        """Make sure that a bare command of a person, such as `tmux new-window`, does not meet the hub.
+    async def restore_default_session(self, *, may_attach: bool = False) -> None:
+        """Make a session of the person tmux's default target again, such as for a bare `tmux new-window`.
 
-        A session where nobody is gets a visit, only while it is our turn to come: see `Endpoint.turn`.
+        A session without a client becomes the default when a client attaches to it briefly. Pass
+        `may_attach` only while `Endpoint.attach_lock` is held.
         """
-        session = await session_behind(self.control, self._used)
+        session = await default_session_without_hub(self.control, self._used_sessions)
         if session is None:
             return
-        if await use_again(self.control, session):
-            self._used.add(session)
-        elif is_coming and not self.endpoint.is_far and not await is_fleeting(self.control, session):
-            self._used.add(session)
-            with suppress(MuxpilotError):  # it, or tmux, has just gone
-                visitor = await ControlClient.start(self.endpoint, [visiting(session)], lambda event: None)
+        if await touch_session(self.control, session):
+            self._used_sessions.add(session)
+        elif may_attach and await self._may_attach_to(session):
+            self._used_sessions.add(session)
+            with suppress(MuxpilotError):  # the session, or tmux, may just have ended
+                visitor = await ControlClient.start(
+                    self.endpoint, [attach_command(session)], lambda event: None
+                )
                 await visitor.close()
+        self.endpoint.trace.debug(
+            "default session restored", session=session, done=session in self._used_sessions
+        )
 
-    async def let_go(self) -> None:
-        """End the hub and see it off: what tmux has to tell of that must not meet the next to connect.
+    async def _may_attach_to(self, session: SessionId) -> bool:
+        return not self.endpoint.is_remote and not await is_destroyed_when_unattached(self.control, session)
 
-        Its program ends it, and never `kill-session`: 3.3a crashes when a control client kills its own.
+    async def detach(self) -> None:
+        """End the hub and wait for its end: tmux's notifications of it must not meet the next client.
+
+        The hub's own program ends it, never `kill-session`: tmux 3.3a crashes when a control client kills
+        its own session.
         """
-        self.hub.leave(self.control)
+        self.hub.end_session(self.control)
         try:
-            async with asyncio.timeout(_GOODBYE_S):
-                if self.control.closed.is_set() and self.hub_ids and not self.endpoint.is_far:
-                    await self._see_hub_off()
+            async with asyncio.timeout(_DETACH_TIMEOUT_S):
+                if self.control.closed.is_set() and self.hub_ids and not self.endpoint.is_remote:
+                    await self._wait_until_hub_is_gone()
                 await self.control.closed.wait()
+            self.endpoint.trace.debug("hub session ended", hub=self.hub.name)
         except (TimeoutError, MuxpilotError):
-            pass
+            self.endpoint.trace.info("hub session did not end in time", hub=self.hub.name)
         finally:
             await self.control.close()
 
     async def close(self) -> None:
-        """The same at once, whatever tmux has to tell."""
+        """End the hub and the client without waiting for tmux."""
         self.hub.close()
         await self.control.close()
 
-    async def _settle_in(self) -> None:
+    async def _prepare(self) -> None:
         try:
             reply = await self.control.request(
                 ("display-message", "-p", "#{pid} #{session_id} #{window_id} #{pane_id} #{version}")
             )
         except ConnectionLost:
-            raise self.endpoint.failure(await self.control.last_words()) from None
-        pid, *ids, words = checked(reply).first_line.split(" ", 4)
+            raise self.endpoint.attach_error(await self.control.read_error_text()) from None
+        pid, *ids, version_text = raise_on_error(reply).first_line.split(" ", 4)
         subscribe = [("refresh-client", "-B", f"{name}:{ids[-1]}:{text}") for name, text in _SUBSCRIPTIONS]
         self.server_pid, self.hub_ids = int(pid), frozenset(ids)
-        self.version, self.version_text = version.require(words), words
-        # The options once more: a person's hook on new sessions comes after what was set with the hub.
-        await self.control.request(*subscribe, *self.hub.options())
+        self.version, self.version_text = version.require_supported(version_text), version_text
+        # The options once more: a hook of the person on new sessions runs after those set with the hub.
+        await self.control.request(*subscribe, *self.hub.option_commands())
         aliases = await self.control.request(("show-options", "-s", "-v", "command-alias"))
-        self.control.is_trusting = reply_safety.is_everything_itself(
+        self.control.may_skip_guard = reply_safety.has_no_shadowing_alias(
             line.decode("utf-8", "replace") for line in aliases.blocks[0].lines
         )
-        await self.step_back(is_coming=True)
+        await self.restore_default_session(may_attach=True)
 
-    async def _see_hub_off(self) -> None:
-        """Our client ended before the hub did: now nobody tells us when it is gone."""
+    async def _wait_until_hub_is_gone(self) -> None:
+        """Ask tmux until the hub has ended: our client ended first, so no notification reports it."""
         ask = ("has-session", "-t", f"={self.hub.name}")
         while (await oneshot.run(self.endpoint, (ask,))).error is None:  # noqa: ASYNC110 - see above
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(_HUB_POLL_S)

@@ -1,7 +1,10 @@
-"""The way to one tmux server: a control client when there is a session to be with, one process otherwise.
+"""The connection to one tmux server: requests, reconnecting, and the fallback to one process per request.
 
-Nothing that may have had an effect is ever sent twice. Only what is marked `repeatable`, which reads and
-changes nothing, goes out again when the connection breaks under it.
+While the server has a session besides our hub, requests go through an attached control client. Otherwise each
+has a tmux process of its own.
+
+A request that may have had an effect is never sent twice. Only a request that is marked `repeatable`, because
+it reads and changes nothing, is sent again when the connection breaks before its reply.
 """
 
 from __future__ import annotations
@@ -17,72 +20,82 @@ from typing import Any, TypeVar
 from muxpilot.errors import ConnectionLost, NoServer, Refused
 from muxpilot.tmux import formats, version
 from muxpilot.tmux.connection import oneshot
-from muxpilot.tmux.connection.attached_client import Lifeline
+from muxpilot.tmux.connection.attached_client import AttachedClient
 from muxpilot.tmux.connection.control import Listener
 from muxpilot.tmux.connection.deadlines import Deadline
-from muxpilot.tmux.connection.failures import checked, server_is_gone
-from muxpilot.tmux.connection.hub_session import FarHub, Hub, is_lonely
-from muxpilot.tmux.connection.protocol import Notice, Output, Reply
-from muxpilot.tmux.connection.server_options import GUARD, STAY
+from muxpilot.tmux.connection.failures import is_server_gone, raise_on_error
+from muxpilot.tmux.connection.hub_session import HubSession, RemoteHubSession, has_no_other_session
+from muxpilot.tmux.connection.protocol import CommandReply, Notification, PaneOutput
+from muxpilot.tmux.connection.server_options import HARDENING, KEEP_UNATTACHED
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
-from muxpilot.tmux.hosts.temporary_folder import Scratch
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder
+from muxpilot.tmux.quote import escape_format
+from muxpilot.trace import describe_error
 
 Result = TypeVar("Result")
 
-# Takes the records that somebody may not see out of a listing.
-Sieve = Callable[[list[Any]], Awaitable[list[Any]]]
-_sees_all: ContextVar[bool] = ContextVar("sees_all", default=False)
+# Removes from a listing the records that the policy hides from callers.
+RowFilter = Callable[[list[Any]], Awaitable[list[Any]]]
+
+# True in tasks that resolve a target. A context variable, because one connection serves many tasks at once.
+_is_unfiltered: ContextVar[bool] = ContextVar("is_unfiltered", default=False)
 
 
 @contextmanager
-def unsifted() -> Iterator[None]:
-    """While a name is looked up, so that what is refused can be refused by its own rule."""
-    token = _sees_all.set(True)
+def without_policy_filter() -> Iterator[None]:
+    """Let listings of this task show all records, also those that the policy hides.
+
+    Use it to resolve a name, so that the policy can then deny the target by the rule that applies to it.
+    """
+    token = _is_unfiltered.set(True)
     try:
         yield
     finally:
-        _sees_all.reset(token)
+        _is_unfiltered.reset(token)
 
 
-_LAST_TURN_S = 1.5  # a few others may be coming
-_BUFFER_S = 10.0
-_NEWS_S = 2.0
-_RESTART_S = 2.0
-_RESTART_PAUSE_S = 0.02
+_DETACH_LOCK_TIMEOUT_S = 1.5  # several other muxpilots may be attaching
+_BUFFER_LOCK_TIMEOUT_S = 10.0
+_SESSION_LOCK_TIMEOUT_S = 2.0
+_RETRY_LIMIT_S = 2.0
+_RETRY_PAUSE_S = 0.02
 
 
 class Connection:
-    def __init__(self, endpoint: Endpoint, *, timeout_s: float) -> None:
+    """The connection to one tmux server. It connects on the first request, and again after a loss."""
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float, row_filter: RowFilter | None = None) -> None:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
-        self._scratch: Scratch | None = None
-        self._live: Lifeline | None = None
-        self._opening: asyncio.Task[Lifeline | None] | None = None
-        self._tending: asyncio.Task[None] | None = None
-        self._is_restless = False
+        self._row_filter = row_filter
+        self._trace = endpoint.trace
+        self._temporary_folder: TemporaryFolder | None = None
+        self._client: AttachedClient | None = None
+        self._connect_task: asyncio.Task[AttachedClient | None] | None = None
+        # A review decides, after sessions changed or the client closed, whether to keep the client.
+        self._review_task: asyncio.Task[None] | None = None
+        self._needs_review = False
         self._is_closed = False
-        self._is_new_enough = False
+        self._is_program_supported = False
         self._listeners: list[Listener] = []
-        self.sieve: Sieve | None = None
 
     @property
-    def scratch(self) -> Scratch:
-        if self._scratch is None:
-            self._scratch = Scratch()
-        return self._scratch
+    def temporary_folder(self) -> TemporaryFolder:
+        if self._temporary_folder is None:
+            self._temporary_folder = TemporaryFolder()
+        return self._temporary_folder
 
     @property
     def server_pid(self) -> int | None:
-        """Which server we are connected to; another one has the same ids for other things."""
-        return self._live.server_pid if self._live is not None else None
+        """Return the process id of the server. After a restart the same ids mean other panes."""
+        return self._client.server_pid if self._client is not None else None
 
-    def is_our_own(self, target: str) -> bool:
-        """Whether an id is that of the hub, its window or its pane, which are nobody's to use."""
-        return self._live is not None and target in self._live.hub_ids
+    def is_part_of_hub(self, target: str) -> bool:
+        """Tell whether an id is that of our hub, its window or its pane, which no caller may use."""
+        return self._client is not None and target in self._client.hub_ids
 
-    def listen(self, listener: Listener) -> None:
-        """Be told what tmux tells of its own accord, and `closed` when the connection is lost."""
+    def add_listener(self, listener: Listener) -> None:
+        """Call `listener` with every notification of tmux, and with `closed` when the connection is lost."""
         self._listeners.append(listener)
 
     async def run(
@@ -90,62 +103,70 @@ class Connection:
         *commands: Command,
         timeout_s: float | None = None,
         repeatable: bool = False,
-        mark: bytes = b"",
-    ) -> Reply:
-        """Run commands on a server that is there; the first that fails ends the line and is raised."""
+        record_mark: bytes = b"",
+    ) -> CommandReply:
+        """Run commands on a running server. The first that fails drops the rest, and its error is raised."""
         limit_s = self.timeout_s if timeout_s is None else timeout_s
-        live = self._live
-        if live is None or self._tending is not None or self._is_closed:
-            return await self._run_later(commands, limit_s, repeatable=repeatable)
+        client = self._client
+        if client is None or self._review_task is not None or self._is_closed:
+            return await self._run_after_connecting(commands, limit_s, repeatable=repeatable)
         try:
-            return checked(await live.control.request(*commands, timeout_s=limit_s, mark=mark))
+            return raise_on_error(
+                await client.control.request(*commands, timeout_s=limit_s, record_mark=record_mark)
+            )
         except ConnectionLost:
             if not repeatable:
                 raise
-        return await self._run_later(commands, limit_s, repeatable=False)
+        self._trace.debug("request repeated on a new connection", verb=commands[0][0])
+        return await self._run_after_connecting(commands, limit_s, repeatable=False)
 
-    async def _run_later(self, commands: tuple[Command, ...], limit_s: float, *, repeatable: bool) -> Reply:
-        """The same, where the connection has to be made first, or may be about to end."""
+    async def _run_after_connecting(
+        self, commands: tuple[Command, ...], limit_s: float, *, repeatable: bool
+    ) -> CommandReply:
+        """Run commands where the connection must be opened first, or may be about to end."""
         async with self.deadline(limit_s):
             try:
-                return checked(await self._through_client(commands))
+                return raise_on_error(await self._send(commands))
             except ConnectionLost:
                 if not repeatable:
                     raise
-                return checked(await self._through_client(commands))
+                self._trace.debug("request repeated on a new connection", verb=commands[0][0])
+                return raise_on_error(await self._send(commands))
 
-    async def records(
-        self, table: formats.Fields, into: Callable[..., Result], *command: str
+    async def list_records(
+        self, table: formats.FieldTable, into: Callable[..., Result], *command: str
     ) -> list[Result]:
-        """What a listing command prints, as records; of those, what may be seen."""
-        rows = await self.every_record(table, into, *command)
-        return rows if self.sieve is None or _sees_all.get() else await self.sieve(rows)
+        """Run a listing command. Return its records, without those that the policy hides."""
+        rows = await self.list_all_records(table, into, *command)
+        return rows if self._row_filter is None or _is_unfiltered.get() else await self._row_filter(rows)
 
-    async def every_record(
-        self, table: formats.Fields, into: Callable[..., Result], *command: str
+    async def list_all_records(
+        self, table: formats.FieldTable, into: Callable[..., Result], *command: str
     ) -> list[Result]:
-        """The same, whatever may be seen."""
-        is_escaped = self._live is None or self._live.version >= version.CONTROLS_ARE_ESCAPED
+        """Run a listing command. Return all its records, whatever the policy hides."""
+        is_escaped = self._client is None or self._client.version >= version.CONTROL_CHARACTERS_ARE_ESCAPED
         template = formats.template(table, counted=is_escaped)
-        reply = await self.run((*command, "-F", template), repeatable=True, mark=formats.mark_of(template))
+        reply = await self.run(
+            (*command, "-F", template), repeatable=True, record_mark=formats.template_mark(template)
+        )
         return formats.parse(table, reply.blocks[0].lines, into)
 
-    async def run_first(self, *commands: Command, timeout_s: float | None = None) -> Reply:
-        """The same, but a server that is not there is started."""
+    async def run_or_start_server(self, *commands: Command, timeout_s: float | None = None) -> CommandReply:
+        """Run commands, and start a server for them if none is running."""
         async with self.deadline(timeout_s):
             try:
-                return checked(await self._through_client(commands))
+                return raise_on_error(await self._send(commands))
             except NoServer:
-                return checked(await self._start_server(commands))
+                return raise_on_error(await self._start_server(commands))
 
-    async def shell(self, script: str) -> list[str]:
-        """Run a line of sh where tmux is; answers what it printed. It must come to its end by itself."""
-        # What such a line prints is for people, in a mode of the pane: it comes back by an option.
+    async def run_shell_line(self, script: str) -> list[str]:
+        """Run a line of sh on the server's host, and return what it prints. It must end by itself."""
+        # tmux shows the output of run-shell to people, in a mode of the pane. So it comes back by an option.
         option = f"@muxpilot_{secrets.token_hex(8)}"
         tmux = shlex.quote(self.endpoint.binary)
-        told = f'muxpilot=$({script}); {tmux} set-option -gq {option} "$muxpilot"; exit 0'
+        line = f'muxpilot=$({script}); {tmux} set-option -gq {option} "$muxpilot"; exit 0'
         reply = await self.run(
-            ("run-shell", literal(told)),
+            ("run-shell", escape_format(line)),
             ("show-options", "-gqv", option),
             ("set-option", "-gqu", option),
             repeatable=True,
@@ -153,177 +174,204 @@ class Connection:
         return [line.decode("utf-8", "replace") for line in reply.blocks[1].lines]
 
     @asynccontextmanager
-    async def changing_buffers(self) -> AsyncIterator[None]:
-        """From 3.4 on tmux tells its clients of buffers, and 3.5a crashes if one of them is just arriving."""
-        if await self.server_version() < version.BUFFERS_ARE_NEWS:
+    async def lock_for_buffer_change(self) -> AsyncIterator[None]:
+        """Keep other muxpilots from attaching while a paste buffer changes.
+
+        From 3.4 on tmux notifies its clients of buffers, and 3.5a crashes if one of them is just attaching.
+        """
+        if await self.server_version() < version.BUFFER_CHANGES_ARE_NOTIFIED:
             yield
             return
-        # Not for long: should the connection break just now, the next one waits for this turn to end.
-        async with self.deadline(min(self.timeout_s, _BUFFER_S)), self.endpoint.turn():
+        # Not for long: if the connection breaks meanwhile, the next one waits for this lock.
+        async with self.deadline(min(self.timeout_s, _BUFFER_LOCK_TIMEOUT_S)), self.endpoint.attach_lock():
             yield
 
     @asynccontextmanager
-    async def changing_sessions(self) -> AsyncIterator[None]:
-        """tmux tells its clients which sessions come, go and are renamed: none must be just arriving."""
+    async def lock_for_session_change(self) -> AsyncIterator[None]:
+        """Keep other muxpilots from attaching while sessions are created, killed or renamed.
+
+        tmux notifies its clients of these changes, and 3.3a crashes if one of them is just attaching.
+        """
         with suppress(NoServer):
-            await self.server_version()  # connected first: that takes a turn too
-        if self._live is None:
+            await self.server_version()  # connect first, because that takes the lock too
+        if self._client is None:
             yield
             return
-        async with self.endpoint.turn(_NEWS_S, is_shared=True):
+        async with self.endpoint.attach_lock(_SESSION_LOCK_TIMEOUT_S, is_shared=True):
             yield
 
     async def server_version(self) -> version.Version:
+        """Return the version of the running server, or raise NoServer."""
         async with self.deadline():
-            live = await self._connected()
-            if live is not None:
-                return live.version
-            return version.require((await self._alone((("display-message", "-p", "#{version}"),))).first_line)
+            client = await self._get_client()
+            if client is not None:
+                return client.version
+            reply = await self._run_oneshot((("display-message", "-p", "#{version}"),))
+            return version.require_supported(reply.first_line)
 
     async def server_version_text(self) -> str:
-        """As tmux says it: `3.3a`."""
+        """Return the version as tmux writes it, such as `3.3a`."""
         await self.server_version()
-        return self._live.version_text if self._live is not None else ""
+        return self._client.version_text if self._client is not None else ""
 
     async def close(self) -> None:
-        """For good: a call that is still under way must not open another connection behind our back."""
+        """Close the connection for good. A call that still runs cannot open it again."""
         self._is_closed = True
-        for task in (self._opening, self._tending):
+        for task in (self._connect_task, self._review_task):
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
-        if self._live is not None:
-            await self._end(self._live)
-        if self._scratch is not None:
-            self._scratch.close()
-            self._scratch = None
+        if self._client is not None:
+            await self._detach(self._client)
+            self._trace.info("connection closed")
+        if self._temporary_folder is not None:
+            self._temporary_folder.close()
+            self._temporary_folder = None
 
     def deadline(self, timeout_s: float | None = None) -> Deadline:
-        """Whatever is not done in time is given up, and said to be so."""
-        return Deadline(self.timeout_s if timeout_s is None else timeout_s)
+        """Return a context manager that raises NotAnswering if its block is not done in time."""
+        return Deadline(self.timeout_s if timeout_s is None else timeout_s, self._trace)
 
-    async def _through_client(self, commands: tuple[Command, ...]) -> Reply:
-        live = await self._connected()
-        if live is None:
-            return await self._alone(commands)
-        return await live.control.request(*commands)
+    async def _send(self, commands: tuple[Command, ...]) -> CommandReply:
+        client = await self._get_client()
+        if client is None:
+            return await self._run_oneshot(commands)
+        return await client.control.request(*commands)
 
-    async def _alone(self, commands: tuple[Command, ...]) -> Reply:
+    async def _run_oneshot(self, commands: tuple[Command, ...]) -> CommandReply:
         return await oneshot.run(self.endpoint, commands)
 
-    async def _start_server(self, commands: tuple[Command, ...]) -> Reply:
-        """A server that is just ending takes the newcomer down with it: nothing was made, so ask again."""
-        await self._require_new_program()
+    async def _start_server(self, commands: tuple[Command, ...]) -> CommandReply:
+        """Start a server that runs the commands. Try again where one that is just ending took them.
+
+        Such a server ends our process with it, and has created nothing.
+        """
+        await self._require_supported_program()
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + _RESTART_S
+        give_up = loop.time() + _RETRY_LIMIT_S
         while True:
-            async with self.endpoint.turn():
-                reply = await oneshot.run(self.endpoint, (GUARD, *commands, STAY), may_start_server=True)
-            if not server_is_gone(reply.error or "") or loop.time() > give_up:
+            async with self.endpoint.attach_lock():
+                reply = await oneshot.run(
+                    self.endpoint, (HARDENING, *commands, KEEP_UNATTACHED), may_start_server=True
+                )
+            if not is_server_gone(reply.error or "") or loop.time() > give_up:
+                self._trace.info("tmux server started" if reply.error is None else "tmux server not started")
                 return reply
-            await asyncio.sleep(_RESTART_PAUSE_S)
+            await asyncio.sleep(_RETRY_PAUSE_S)
 
-    async def _require_new_program(self) -> None:
-        """An old program fails in words that say nothing of its age; a running server tells its own."""
-        if not self._is_new_enough:
-            version.require(await oneshot.program_version(self.endpoint))
-            self._is_new_enough = True
+    async def _require_supported_program(self) -> None:
+        """Raise NoTmux if the program is too old: its own error messages would not say so."""
+        if not self._is_program_supported:
+            version.require_supported(await oneshot.read_program_version(self.endpoint))
+            self._is_program_supported = True
 
-    async def _connected(self) -> Lifeline | None:
-        """The live connection, or None where there is no session to be with."""
-        if self._tending is not None:
-            await asyncio.wait([self._tending])
+    async def _get_client(self) -> AttachedClient | None:
+        """Return the attached client, connecting first if needed; None where only hubs would be left."""
+        if self._review_task is not None:
+            await asyncio.wait([self._review_task])
         if self._is_closed:  # perhaps meanwhile
             raise ConnectionLost("The connection to tmux was closed.", "Open another.")
-        if self._live is not None:
-            return self._live
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(self._opened)
-        opening = self._opening
-        await asyncio.wait([opening])  # others wait for it too
-        if opening.cancelled():
+        if self._client is not None:
+            return self._client
+        if self._connect_task is None:
+            self._connect_task = asyncio.create_task(self._connect())
+            self._connect_task.add_done_callback(self._on_connect_finished)
+        connecting = self._connect_task
+        await asyncio.wait([connecting])  # other callers wait for it too
+        if connecting.cancelled():
             raise ConnectionLost("The connection to tmux was closed.")
-        return opening.result()
+        return connecting.result()
 
-    def _opened(self, task: asyncio.Task[Lifeline | None]) -> None:
-        self._opening = None
-        if not task.cancelled():
-            task.exception()  # told to whoever waited; nobody may be left
+    def _on_connect_finished(self, task: asyncio.Task[AttachedClient | None]) -> None:
+        self._connect_task = None
+        if task.cancelled():
+            return
+        error = task.exception()  # raised to each caller that waits; perhaps none does any more
+        if error is not None:
+            self._trace.debug("connect failed", error=describe_error(error))
 
-    async def _open(self) -> Lifeline | None:
-        """Nothing was asked of tmux yet: where it, or our client, ends just now, it is tried again.
+    async def _connect(self) -> AttachedClient | None:
+        """Attach a client, and try again while tmux, or our client, ends: tmux was asked nothing yet.
 
-        Callers give up, this does not: a second client beside one that tmux has not let in yet would
-        crash 3.3a as soon as it goes on.
+        This goes on when the callers have given up: a second client beside one that tmux has not let in yet
+        would crash tmux 3.3a as soon as it goes on.
         """
         loop = asyncio.get_running_loop()
-        begun = loop.time()
-        give_up = begun + _RESTART_S
+        started_at = loop.time()
+        give_up = started_at + _RETRY_LIMIT_S
         while True:
             try:
-                async with self.endpoint.turn():
-                    return await self._open_once(begun)
+                async with self.endpoint.attach_lock():
+                    return await self._connect_once(started_at)
             except ConnectionLost:
                 if loop.time() > give_up:
-                    return None  # something throws us out: one process per call is the way that is left
-            await asyncio.sleep(_RESTART_PAUSE_S)
+                    # tmux closes every client of ours, so what is left is one process per request.
+                    self._trace.warning("tmux closes every connection: using one process per request")
+                    return None
+            self._trace.debug("connection lost while connecting: trying again")
+            await asyncio.sleep(_RETRY_PAUSE_S)
 
-    async def _open_once(self, begun: float) -> Lifeline | None:
-        self.endpoint.program()  # without one, "no server" would be a guess
-        self.endpoint.check()
-        hub = FarHub() if self.endpoint.is_far else Hub(self.scratch)
+    async def _connect_once(self, started_at: float) -> AttachedClient | None:
+        self.endpoint.find_program()  # first, because without the program "no server" would be a guess
+        self.endpoint.check_socket()
+        hub = RemoteHubSession() if self.endpoint.is_remote else HubSession(self.temporary_folder)
         try:
-            live = await Lifeline.to(self.endpoint, hub, self._told, begun)
+            client = await AttachedClient.attach(self.endpoint, hub, self._on_event, started_at)
         except (NoServer, Refused):
-            await self._require_new_program()
+            await self._require_supported_program()
             raise
         try:
-            self._is_restless = False
-            if await is_lonely(live.control):
-                await live.let_go()
+            self._needs_review = False
+            if await has_no_other_session(client.control):
+                await client.detach()
+                self._trace.debug("no session besides ours: using one process per request")
                 return None
         except BaseException:
-            await live.let_go()
+            await client.detach()
             raise
-        self._live = live
-        if self._is_restless:  # since it was asked whether we are alone
-            self._tend_soon(live)
-        return live
+        self._client = client
+        elapsed_ms = f"{(asyncio.get_running_loop().time() - started_at) * 1000:.1f}"
+        self._trace.info("connected", pid=client.server_pid, version=client.version_text, ms=elapsed_ms)
+        if self._needs_review:  # sessions changed since we asked for other sessions
+            self._schedule_review(client)
+        return client
 
-    def _told(self, event: Notice | Output) -> None:
-        if isinstance(event, Notice) and event.name in ("sessions-changed", "closed"):
-            self._is_restless = True
-            if self._live is not None:
-                self._tend_soon(self._live)
+    def _on_event(self, event: Notification | PaneOutput) -> None:
+        if isinstance(event, Notification) and event.name in ("sessions-changed", "closed"):
+            self._needs_review = True
+            if self._client is not None:
+                self._schedule_review(self._client)
             elif event.name == "closed":
-                return  # it was not made yet, or we let go of it ourselves
+                return  # the client is not in use yet, or we detached it ourselves
         for listener in self._listeners:
             listener(event)
 
-    def _tend_soon(self, live: Lifeline) -> None:
-        if self._tending is None:
-            self._tending = asyncio.create_task(self._tend(live))
+    def _schedule_review(self, client: AttachedClient) -> None:
+        if self._review_task is None:
+            self._review_task = asyncio.create_task(self._review(client))
 
-    async def _tend(self, live: Lifeline) -> None:
-        """Sessions came or went, or the connection broke: go on with it, or let go of it."""
+    async def _review(self, client: AttachedClient) -> None:
+        """Detach the client if it has closed or only hubs are left. Otherwise restore the default session."""
         try:
-            while self._is_restless:
-                self._is_restless = False
-                if await is_lonely(live.control):
-                    await self._end(live)
+            while self._needs_review:
+                self._needs_review = False
+                if await has_no_other_session(client.control):
+                    is_lost = client.control.closed.is_set()
+                    self._trace.info("connection lost" if is_lost else "last session ended: disconnecting")
+                    await self._detach(client)
                     return
-                await live.step_back()
+                await client.restore_default_session()
         except ConnectionLost:
-            await self._end(live)
+            self._trace.info("connection lost")
+            await self._detach(client)
         finally:
-            self._tending = None
+            self._review_task = None
 
-    async def _end(self, live: Lifeline) -> None:
-        if self._live is live:
-            self._live = None
+    async def _detach(self, client: AttachedClient) -> None:
+        if self._client is client:
+            self._client = None
         try:
-            async with self.endpoint.turn(_LAST_TURN_S):
-                await live.let_go()
-        finally:  # also when we are cancelled: nobody else knows of it any more
-            await live.close()
+            async with self.endpoint.attach_lock(_DETACH_LOCK_TIMEOUT_S):
+                await client.detach()
+        finally:  # also when this task is cancelled, because no other code knows of the client any more
+            await client.close()

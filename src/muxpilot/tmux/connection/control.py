@@ -1,8 +1,8 @@
-"""One `tmux -C` process on one socketpair: requests go out in order, replies come back in order.
+"""One `tmux -C` process on one socketpair: requests go out in order, and replies come back in order.
 
-tmux's client hands its end of the pair to the server, which then reads and writes it directly. A reply
-belongs to the oldest request that has none yet; a caller that stops waiting leaves its place in the
-queue behind, so that nobody ever gets another's answer.
+tmux's client passes its end of the pair to the server, which then reads and writes it directly. A reply
+belongs to the oldest request that has none yet. A caller that stops waiting leaves its place in the queue,
+so that no other caller gets its reply.
 """
 
 from __future__ import annotations
@@ -17,66 +17,82 @@ from collections.abc import Callable, Sequence
 from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import quote
 from muxpilot.tmux.connection import reply_safety
-from muxpilot.tmux.connection.deadlines import Deadlines
-from muxpilot.tmux.connection.protocol import Foreign, Notice, Output, Parser, Reply
-from muxpilot.tmux.hosts.child_process import end, leash
+from muxpilot.tmux.connection.deadlines import ReplyDeadlines
+from muxpilot.tmux.connection.protocol import (
+    CommandReply,
+    ControlEvent,
+    ControlParser,
+    Notification,
+    PaneOutput,
+    UnsolicitedBlock,
+)
+from muxpilot.tmux.connection.request_log import log_when_answered
+from muxpilot.tmux.hosts.child_process import die_with_parent, kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
+from muxpilot.trace import Trace
 
 _SOCKET_BUFFER = 1 << 20
-_READ = 1 << 18
-_GOODBYE_S = 0.5
-_LAST_WORDS_S = 2.0
+_READ_SIZE = 1 << 18
+_EXIT_TIMEOUT_S = 0.5
+_STDERR_TIMEOUT_S = 2.0
 _LONGEST_BANNER = 1 << 20
 
-Listener = Callable[[Notice | Output], None]
+Listener = Callable[[Notification | PaneOutput], None]
 
 
-def control_line(commands: Sequence[Command]) -> bytes:
-    return b" ; ".join(b" ".join(_word(word) for word in command) for command in commands)
+def format_control_line(commands: Sequence[Command]) -> bytes:
+    return b" ; ".join(b" ".join(_quote_word(word) for word in command) for command in commands)
 
 
-class Braces(bytes):
-    """Commands in braces, an argument of if-shell: already a piece of a control line."""
+class BracedCommands(bytes):
+    """Commands in braces, an argument of if-shell: they are already quoted for a control line."""
 
     __slots__ = ()
 
     @classmethod
-    def around(cls, *commands: Command) -> Braces:
-        return cls(b"{ " + control_line(commands) + b" }")
+    def of(cls, *commands: Command) -> BracedCommands:
+        return cls(b"{ " + format_control_line(commands) + b" }")
 
 
-def _word(word: quote.Text) -> bytes:
-    return word if isinstance(word, Braces) else quote.control(word)
+def _quote_word(word: quote.Text) -> bytes:
+    return word if isinstance(word, BracedCommands) else quote.quote_for_control_line(word)
 
 
 class ControlClient:
-    """Use `start`; `closed` is set once tmux or its client has gone."""
+    """A control client that is attached to a session. Create it with `start`.
+
+    `closed` is set once tmux or the client process has ended.
+    """
 
     def __init__(
         self,
-        near: socket.socket,
+        our_end: socket.socket,
         process: asyncio.subprocess.Process,
         listener: Listener,
-        greeting: bytes = b"",
+        *,
+        trace: Trace,
+        banner_end: bytes = b"",
     ) -> None:
-        self._socket = near
+        self._socket = our_end
         self._process = process
         self._listener = listener
-        self._parser = Parser()
-        self._greeting = greeting
+        self._trace = trace
+        self._parser = ControlParser()
+        self._banner_end = banner_end
         self._banner = bytearray()
-        self._waiting: deque[asyncio.Future[Reply]] = deque()
-        self._deadlines = Deadlines()
-        self.is_trusting = False
+        self._pending: deque[asyncio.Future[CommandReply]] = deque()
+        self._deadlines = ReplyDeadlines(trace)
+        # Set by the owner once it knows that no alias of the person replaces a command of reply_safety.py.
+        self.may_skip_guard = False
         self._unsent = bytearray()
         self._is_flush_due = False
         self._is_blocked = False
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(near, self._readable)
-        self._begun = asyncio.Event()
+        self._loop.add_reader(our_end, self._on_readable)
+        self._attached = asyncio.Event()
         self.closed = asyncio.Event()
-        self.refusal: str | None = None
-        self._goodbye_until: float | None = None
+        self.attach_error: str | None = None
+        self._exit_by: float | None = None
 
     @classmethod
     async def start(
@@ -84,98 +100,119 @@ class ControlClient:
         endpoint: Endpoint,
         commands: Sequence[Command],
         listener: Listener,
-        begun: float | None = None,
+        started_at: float | None = None,
     ) -> ControlClient:
-        """Run commands that attach to a session of a server that is there, and wait for the first.
+        """Run commands that attach to a session of a running server, and wait until the first is answered.
 
-        The endpoint's patience is counted from `begun`: who had to wait for a turn has less left.
-        A line that is sent before may overtake them, and be run while the client has no session yet.
+        The endpoint's connect timeout counts from `started_at`, so that waiting for the attach lock counts.
+        A request that is sent before the first answer may overtake the commands, and be run while the client
+        has no session yet.
         """
-        near, far = socket.socketpair()
-        with far:
-            near.setblocking(False)  # noqa: FBT003
+        our_end, client_end = socket.socketpair()
+        with client_end:
+            our_end.setblocking(False)  # noqa: FBT003
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-                near.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
+                our_end.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
             try:
-                near.sendall(endpoint.preamble("-N", "-C", commands=commands))
-                process = await endpoint.start(
-                    "-N", "-C", commands=commands, stdin=far.fileno(), stdout=far.fileno(), leash=leash()
+                our_end.sendall(endpoint.stdin_preamble("-N", "-C", commands=commands))
+                process = await endpoint.start_process(
+                    "-N",
+                    "-C",
+                    commands=commands,
+                    stdin=client_end.fileno(),
+                    stdout=client_end.fileno(),
+                    death_signal=die_with_parent(),
                 )
             except BaseException:
-                near.close()
+                our_end.close()
                 raise
-        client = cls(near, process, listener, endpoint.greeting)
-        try:
-            async with asyncio.timeout_at(_end_of(endpoint.patience_s, begun)):
-                await client._begun.wait()
-        except TimeoutError:
-            await client.close()
-            raise endpoint.late(await client.last_words()) from None
-        except BaseException:
-            await client.close()
-            raise
+        trace = endpoint.trace.child(client=process.pid)
+        client = cls(our_end, process, listener, trace=trace, banner_end=endpoint.banner_end)
+        await client._wait_until_attached(endpoint, started_at)
         return client
 
+    async def _wait_until_attached(self, endpoint: Endpoint, started_at: float | None) -> None:
+        try:
+            async with asyncio.timeout_at(_deadline_after(endpoint.connect_timeout_s, started_at)):
+                await self._attached.wait()
+        except TimeoutError:
+            await self.close()
+            raise endpoint.timeout_error(await self.read_error_text()) from None
+        except BaseException:
+            await self.close()
+            raise
+        is_attached = self.attach_error is None and not self.closed.is_set()
+        self._trace.debug("control client attached" if is_attached else "control client not attached")
+
     def request(
-        self, *commands: Command, timeout_s: float | None = None, mark: bytes = b""
-    ) -> asyncio.Future[Reply]:
-        """Send it and answer with its reply to come; one whose records have a `mark` needs no guard."""
+        self, *commands: Command, timeout_s: float | None = None, record_mark: bytes = b""
+    ) -> asyncio.Future[CommandReply]:
+        """Send commands as one request. Return the future of its reply.
+
+        With `record_mark`, the first command prints records that begin and end with this secret, so that
+        the reply needs no guard.
+        """
         if self.closed.is_set():
             raise ConnectionLost("The connection to tmux is closed.")
-        line = control_line(commands)  # before anything is expected: it may be refused
-        if self.is_trusting and (mark or reply_safety.prints_only_ours(commands)):
-            self._parser.expect_trusted(len(commands), mark=mark)
+        line = format_control_line(commands)  # first, because it may raise before a reply is expected
+        if self.may_skip_guard and (record_mark or reply_safety.prints_no_foreign_text(commands)):
+            self._parser.expect_trusted(len(commands), mark=record_mark)
             line += b"\n"
         else:
             guard = secrets.token_hex(8).encode()
-            self._parser.expect(guard)
+            self._parser.expect_guarded(guard)
             line += b"\ndisplay-message -p " + guard + b"\n"
-        future: asyncio.Future[Reply] = self._loop.create_future()
-        is_first = not self._waiting
-        self._waiting.append(future)
+        future: asyncio.Future[CommandReply] = self._loop.create_future()
+        if self._trace.is_debug:
+            future.add_done_callback(log_when_answered(self._trace, commands))
+        is_first = not self._pending
+        self._pending.append(future)
         if timeout_s is not None:
             self._deadlines.add(future, timeout_s)
         self._write(line, at_once=is_first)
         return future
 
-    async def last_words(self) -> str:
-        """Why tmux would not let us in: what it answered, or what its client said on the way out."""
-        if self.refusal is not None:
-            return self.refusal
+    async def read_error_text(self) -> str:
+        """Return why tmux did not let us attach: its answer, or what its client printed to stderr."""
+        if self.attach_error is not None:
+            return self.attach_error
         stderr = self._process.stderr
-        said = b""
+        text = b""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                while stderr is not None and (more := await stderr.read(_READ)):
-                    said += more
-        return said.decode("utf-8", "replace").strip()
+            async with asyncio.timeout(_STDERR_TIMEOUT_S):
+                while stderr is not None and (more := await stderr.read(_READ_SIZE)):
+                    text += more
+        return text.decode("utf-8", "replace").strip()
 
-    def hang_up(self) -> None:
-        """Say that nothing more will be asked; tmux lets us go, and `closed` tells."""
-        self._bid_goodbye()
+    def close_writing(self) -> None:
+        """End our requests. tmux then lets the client go, and `closed` is set."""
+        self._exit_deadline()
         if not self.closed.is_set():
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
 
     async def close(self) -> None:
-        """Leave, and see the client process off, even if tmux does not answer any more."""
-        self._shut("The connection to tmux was closed.")
+        """Close the connection. Wait for the client process, and kill it if it does not end in time."""
+        self._disconnect("The connection to tmux was closed.")
         try:
-            async with asyncio.timeout_at(self._bid_goodbye()):
+            async with asyncio.timeout_at(self._exit_deadline()):
                 await self._process.wait()
         except TimeoutError:
             pass
         finally:
-            await end(self._process)
+            await kill_group(self._process)
 
-    def _bid_goodbye(self) -> float:
-        """Until when it is waited for; who has hung up before has waited already."""
-        if self._goodbye_until is None:
-            self._goodbye_until = self._loop.time() + _GOODBYE_S
-        return self._goodbye_until
+    def _exit_deadline(self) -> float:
+        """Return until when to wait for the client process. The time counts from the first call."""
+        if self._exit_by is None:
+            self._exit_by = self._loop.time() + _EXIT_TIMEOUT_S
+        return self._exit_by
 
     def _write(self, data: bytes, *, at_once: bool) -> None:
-        """While others wait for tmux anyway, what they all ask in this turn of the loop goes out as one."""
+        """Send data now, or together with all other requests of this iteration of the event loop.
+
+        While earlier requests wait for tmux anyway, one write for several of them is faster.
+        """
         self._unsent += data
         if at_once:
             self._flush()
@@ -203,67 +240,68 @@ class ControlClient:
         except BlockingIOError:
             return 0
         except OSError:
-            self._shut("tmux has ended the connection.")
+            self._disconnect("tmux has ended the connection.")
             return len(data)
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         try:
-            data = self._socket.recv(_READ)
+            data = self._socket.recv(_READ_SIZE)
         except BlockingIOError:
             return
         except OSError:
             data = b""
         if not data:
-            self._shut("tmux has ended the connection.")
+            self._disconnect("tmux has ended the connection.")
             return
-        for event in self._parser.feed(self._without_banner(data) if self._greeting else data):
+        for event in self._parser.feed(self._strip_banner(data) if self._banner_end else data):
             self._handle(event)
 
-    def _without_banner(self, data: bytes) -> bytes:
-        """What somebody says before the greeting is not tmux's, even if it looks like it."""
+    def _strip_banner(self, data: bytes) -> bytes:
+        """Drop what a login shell prints before the banner end: it may look like tmux's protocol."""
         self._banner += data
-        _, found, rest = self._banner.partition(self._greeting)
+        _, found, rest = self._banner.partition(self._banner_end)
         if found:
-            self._greeting = b""
+            self._banner_end = b""
             self._banner.clear()
             return bytes(rest)
         if len(self._banner) > _LONGEST_BANNER:
-            self.refusal = "its login shell printed more than 1 MiB, and did not come to run tmux"
-            self._shut("Nobody greeted us.")
+            self.attach_error = "its login shell printed more than 1 MiB before it ran tmux"
+            self._disconnect("The login shell did not run tmux.")
         return b""
 
-    def _handle(self, event: Reply | Foreign | Notice | Output) -> None:
+    def _handle(self, event: ControlEvent) -> None:
         match event:
-            case Reply():
-                future = self._waiting.popleft()
+            case CommandReply():
+                future = self._pending.popleft()
                 if not future.done():
                     future.set_result(event)
-                if not self._waiting:
+                if not self._pending:
                     self._deadlines.clear()
-            case Foreign(block=block):
-                self._begun.set()
+            case UnsolicitedBlock(block=block):
+                self._attached.set()
                 if not block.ok:
-                    self.refusal = b" ".join(block.lines).decode("utf-8", "replace")
-            case Notice() | Output():
+                    self.attach_error = b" ".join(block.lines).decode("utf-8", "replace")
+            case Notification() | PaneOutput():
                 self._listener(event)
 
-    def _shut(self, why: str) -> None:
+    def _disconnect(self, why: str) -> None:
         if self.closed.is_set():
             return
+        self._trace.debug("control client closed", reason=why, unanswered=len(self._pending))
         self.closed.set()
-        self._begun.set()
+        self._attached.set()
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
-        for future in self._waiting:
+        for future in self._pending:
             if not future.done():
                 future.set_exception(ConnectionLost(why))
-        self._waiting.clear()
+        self._pending.clear()
         self._deadlines.close()
-        self._listener(Notice("closed", why))
+        self._listener(Notification("closed", why))
 
 
-def _end_of(patience_s: float | None, begun: float | None) -> float | None:
-    if patience_s is None:
+def _deadline_after(timeout_s: float | None, started_at: float | None) -> float | None:
+    if timeout_s is None:
         return None
-    return patience_s + (asyncio.get_running_loop().time() if begun is None else begun)
+    return timeout_s + (asyncio.get_running_loop().time() if started_at is None else started_at)

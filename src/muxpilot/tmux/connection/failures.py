@@ -1,4 +1,4 @@
-"""tmux's words become exceptions here and nowhere else."""
+"""The one place where the messages of tmux become exceptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from muxpilot.errors import (
     Refused,
     UnsafeSocket,
 )
-from muxpilot.tmux.connection.protocol import Reply
+from muxpilot.tmux.connection.protocol import CommandReply
 
 Found = re.Match[str]
 
@@ -25,8 +25,8 @@ _SERVER_GONE = (
     r"|error connecting to .*\((?:No such file|Connection refused)"
 )
 
-# Each is matched from the beginning: what comes later may be a name that somebody chose.
-_FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
+# Each pattern is matched from the beginning of the message: what comes later may be a name from a person.
+_ERRORS: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (r"can't find (session|window|pane|client)(?:: (.*))?", lambda m: _not_found(m[1], m[2] or "")),
     (r"no such (session|window|pane): (.*)", lambda m: _not_found(m[1], m[2])),
     (r"(?:no buffer |unknown buffer: )(.*)", lambda m: NotFound("buffer", m[1])),
@@ -39,7 +39,10 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
             "Create a session without it first, or put it into a file and run that.",
         ),
     ),
-    (r"index in use: (.*)", lambda m: Refused(f"The index {m[1]} is taken.", "Give another, or none.")),
+    (
+        r"index in use: (.*)",
+        lambda m: Refused(f"The index {m[1]} is in use.", "Give another index, or leave it out."),
+    ),
     (r"target pane has exited", lambda m: PaneDead("The pane's program has ended.")),
     (
         r"(?:respawn pane failed: )?pane .* still active",
@@ -54,7 +57,7 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
     (
         r"error connecting to (.*) \((Operation not permitted)\)",
         lambda m: UnsafeSocket(
-            f"The sandbox around us forbids unix sockets: {m[1]} cannot be reached.",
+            f"The sandbox around muxpilot forbids unix sockets: {m[1]} cannot be reached.",
             "Allow them in its settings (Anthropic's sandbox-runtime: network.allowAllUnixSockets = true).",
         ),
     ),
@@ -76,25 +79,29 @@ _FAILURES: tuple[tuple[str, Callable[[Found], MuxpilotError]], ...] = (
 
 
 def _not_found(noun: str, wanted: str) -> NotFound:
-    """tmux calls a missing `%9` a window where it looked for one; the id says what was meant."""
+    """Return the error with the noun that the id belongs to.
+
+    tmux calls a missing `%9` a window where it looked for a window.
+    """
     return NotFound({"$": "session", "@": "window", "%": "pane"}.get(wanted[:1], noun), wanted)
 
 
-def failure(words: str) -> MuxpilotError:
-    """The exception for what tmux said; words that are not known are passed on as they are."""
-    text = " ".join(words.splitlines()).strip()
-    found = ((make, match) for pattern, make in _FAILURES if (match := re.match(pattern, text)))
+def error_from_message(message: str) -> MuxpilotError:
+    """Return the exception for a message of tmux. An unknown message is passed on as it is."""
+    text = " ".join(message.splitlines()).strip()
+    found = ((make, match) for pattern, make in _ERRORS if (match := re.match(pattern, text)))
     make, match = next(found, (None, None))
     error = make(match) if make and match else Refused(f"tmux refused: {text or 'no reason given'}.")
-    error.words = text
+    error.tmux_message = text
     return error
 
 
-def checked(reply: Reply) -> Reply:
+def raise_on_error(reply: CommandReply) -> CommandReply:
+    """Return the reply, or raise the exception for the first command that failed."""
     if reply.error is not None:
-        raise failure(reply.error)
+        raise error_from_message(reply.error)
     return reply
 
 
-def server_is_gone(words: str) -> bool:
-    return re.match(_SERVER_GONE, words) is not None
+def is_server_gone(message: str) -> bool:
+    return re.match(_SERVER_GONE, message) is not None

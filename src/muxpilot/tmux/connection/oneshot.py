@@ -1,50 +1,55 @@
-"""One tmux process per call: for what has no connection to go through, such as the first session."""
+"""One tmux process per request, for requests without a connection, such as the one that starts a server."""
 
 from __future__ import annotations
 
+import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 
-from muxpilot.tmux.connection.failures import failure
-from muxpilot.tmux.connection.protocol import Block, Reply
-from muxpilot.tmux.hosts.child_process import end
+from muxpilot.tmux.connection.failures import error_from_message
+from muxpilot.tmux.connection.protocol import Block, CommandReply
+from muxpilot.tmux.connection.request_log import log_process
+from muxpilot.tmux.hosts.child_process import kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
 
 
 async def run(
     endpoint: Endpoint, commands: Sequence[Command], *, may_start_server: bool = False, data: bytes = b""
-) -> Reply:
-    """Run the commands and wait for the process; a caller that stops waiting ends it."""
+) -> CommandReply:
+    """Run the commands and wait for the process. If the caller is cancelled, the process is killed."""
     flags = () if may_start_server else ("-N",)
-    out, err, status = await _finished(endpoint, flags, commands, data)
+    out, err, status = await _run_process(endpoint, flags, commands, data)
     printed = Block(ok=True, lines=tuple(out.removesuffix(b"\n").split(b"\n")) if out else ())
-    # A server that cannot be started says why and exits with 0; one that could has printed the new ids.
+    # A server that cannot be started prints the reason and exits with 0. One that starts prints the new ids.
     if status == 0 and not (may_start_server and err and not out):
-        return Reply((printed,))
-    return Reply((printed, Block(ok=False, lines=tuple(err.strip().split(b"\n")))))
+        return CommandReply((printed,))
+    return CommandReply((printed, Block(ok=False, lines=tuple(err.strip().split(b"\n")))))
 
 
-async def program_version(endpoint: Endpoint) -> str:
-    """What the program calls itself, such as `tmux 3.3a`; no server is asked."""
-    return (await _finished(endpoint, ("-V",), ()))[0].decode("utf-8", "replace")
+async def read_program_version(endpoint: Endpoint) -> str:
+    """Return what the program prints as its version, such as `tmux 3.3a`. No server is asked."""
+    return (await _run_process(endpoint, ("-V",), ()))[0].decode("utf-8", "replace")
 
 
-async def printed(endpoint: Endpoint, command: Command) -> bytes:
-    """What a command writes to its standard output, byte for byte."""
-    out, err, status = await _finished(endpoint, ("-N",), (command,))
+async def read_stdout(endpoint: Endpoint, command: Command) -> bytes:
+    """Return what a command prints, byte for byte, or raise the error that it printed."""
+    out, err, status = await _run_process(endpoint, ("-N",), (command,))
     if status:
-        raise failure(err.decode("utf-8", "replace"))
+        raise error_from_message(err.decode("utf-8", "replace"))
     return out
 
 
-async def _finished(
+async def _run_process(
     endpoint: Endpoint, flags: Sequence[str], commands: Sequence[Command], data: bytes = b""
 ) -> tuple[bytes, bytes, int | None]:
-    given = endpoint.preamble(*flags, commands=commands) + data
+    started = time.perf_counter()
+    given = endpoint.stdin_preamble(*flags, commands=commands) + data
     stdin = PIPE if given else DEVNULL
-    process = await endpoint.start(*flags, commands=commands, stdin=stdin, stdout=PIPE)
+    process = await endpoint.start_process(*flags, commands=commands, stdin=stdin, stdout=PIPE)
     try:
-        out, err = endpoint.received(*await process.communicate(given or None))
+        out, err = endpoint.strip_banner(*await process.communicate(given or None))
     finally:
-        await end(process)
+        await kill_group(process)
+        trace = endpoint.trace
+        log_process(trace, commands, started, flags=" ".join(flags), status=process.returncode)
     return out, err, process.returncode

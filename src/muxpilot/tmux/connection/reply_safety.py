@@ -1,8 +1,8 @@
-"""Which requests can print nothing but what tmux itself says: their answers need no guard.
+"""Which requests can print no foreign text, so that their replies need no guard (see protocol.py).
 
-A command is trusted by its name if it prints nothing, and one that prints a format if that holds only
-ids, numbers and our own words. An error repeats at most our arguments, in one line after tmux's words, as
-long as none of them holds a line feed.
+A command is trusted by its name if it prints nothing. One that prints a format is trusted if the format
+holds only ids, numbers and our own text. An error message repeats at most our arguments, in one line after
+tmux's own text, as long as none of them holds a line feed.
 """
 
 from __future__ import annotations
@@ -13,35 +13,37 @@ from functools import lru_cache
 
 from muxpilot.tmux.hosts.endpoint import Command
 
-_SILENT = frozenset(
+_PRINT_NOTHING = frozenset(
     {"copy-mode", "resize-pane", "resize-window", "select-pane", "select-window", "send-keys", "swap-pane"}
 )
-_PRINTING = {"display-message": "-p", "list-panes": "-F", "list-windows": "-F", "list-sessions": "-F"}
-_PLAIN = (
+_PRINT_FORMAT = {"display-message": "-p", "list-panes": "-F", "list-windows": "-F", "list-sessions": "-F"}
+_PLAIN_VARIABLES = (
     "(?:pane|window|session)_id|pane_(?:width|height|index|dead|in_mode|active)"
     "|window_(?:width|height|index|panes|active|zoomed_flag)|session_(?:windows|attached)|version|pid"
 )
-_PLAIN_FORMAT = re.compile(rf"(?:[^#\n]|#\{{(?:{_PLAIN})\}}|#\{{\?(?:{_PLAIN}),[a-z]*,[a-z]*\}})*")
+_PLAIN_FORMAT = re.compile(
+    rf"(?:[^#\n]|#\{{(?:{_PLAIN_VARIABLES})\}}|#\{{\?(?:{_PLAIN_VARIABLES}),[a-z]*,[a-z]*\}})*"
+)
 
-NAMES = _SILENT | set(_PRINTING)
-
-
-def prints_only_ours(commands: Sequence[Command]) -> bool:
-    return all(_is_silent(command) or _is_plain(command) for command in commands)
+KNOWN_COMMANDS = _PRINT_NOTHING | set(_PRINT_FORMAT)
 
 
-def is_everything_itself(aliases: Iterable[str]) -> bool:
-    """Whether no alias of the person's stands for one of the commands that we know."""
-    return not any(alias.partition("=")[0].strip("\"' ") in NAMES for alias in aliases)
+def prints_no_foreign_text(commands: Sequence[Command]) -> bool:
+    return all(_is_silent(command) or _prints_plain_format(command) for command in commands)
+
+
+def has_no_shadowing_alias(aliases: Iterable[str]) -> bool:
+    """Tell whether no `command-alias` of the person replaces one of the commands known here."""
+    return not any(alias.partition("=")[0].strip("\"' ") in KNOWN_COMMANDS for alias in aliases)
 
 
 def _is_silent(command: Command) -> bool:
-    return command[0] in _SILENT and not any(_has_line_feed(word) for word in command)
+    return command[0] in _PRINT_NOTHING and not any(_has_line_feed(word) for word in command)
 
 
-def _is_plain(command: Command) -> bool:
-    """Every word is looked at: those that are no format are ids and flags."""
-    flag = _PRINTING.get(str(command[0]))
+def _prints_plain_format(command: Command) -> bool:
+    """Check every word of the command: those that are no format are ids and flags, which are plain."""
+    flag = _PRINT_FORMAT.get(str(command[0]))
     return flag in command and all(isinstance(word, str) and _is_plain_text(word) for word in command)
 
 

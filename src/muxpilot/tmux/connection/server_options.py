@@ -1,23 +1,24 @@
-"""What is said to a tmux server that we start, whatever its configuration says.
+"""Options that muxpilot sets on a tmux server that it starts, whatever the configuration file says.
 
-Programs in panes may not set the clipboard and buffers, speak to the terminal past tmux, or rename windows:
-an agent runs programs that nobody has looked at. A person who wants it so says `tmux set-option` afterwards.
+Programs in panes may not set the clipboard and buffers, send escape sequences past tmux to the terminal, or
+rename windows: an agent runs programs that no person has checked. A person who wants these can turn them on
+afterwards with `tmux set-option`.
 """
 
 from __future__ import annotations
 
 from muxpilot.tmux.hosts.endpoint import Command
 
-# `-q`: an older tmux does not know all of them.
+# `-q`, because an older tmux does not know all of them.
 _OFF = (
     "set-option -s -q set-clipboard off",
     "set-option -g -w -q allow-passthrough off",
     "set-option -g -w -q allow-rename off",
 )
 
-# Where a session has been made before, somebody was faster than we, and the server is theirs.
-GUARD: Command = ("if-shell", "-F", "#{==:#{next_session_id},$0}", " ; ".join(_OFF))
+# Where a session was created before ours, another client started the server first, and it is not ours.
+HARDENING: Command = ("if-shell", "-F", "#{==:#{next_session_id},$0}", " ; ".join(_OFF))
 
-# Of a session that was made without a client: the next thing that tmux does is to destroy it, and itself, if
-# the configuration says so of sessions that nobody is attached to. Without a target it is the newest one.
-STAY: Command = ("set-option", "destroy-unattached", "off")
+# For a session that was created without a client. If the configuration says that sessions without a client
+# are destroyed, tmux would destroy it next, and then exit. Without a target the newest session is meant.
+KEEP_UNATTACHED: Command = ("set-option", "destroy-unattached", "off")

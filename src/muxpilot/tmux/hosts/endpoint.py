@@ -1,15 +1,15 @@
-"""Where a tmux server is, and how a tmux process is started for it."""
+"""Where a tmux server is, and how to start a tmux process for it. `Endpoint` is a server on this host."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
@@ -17,6 +17,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
 
+from muxpilot import file_lock
+from muxpilot.config import environment
 from muxpilot.errors import (
     BadInput,
     MuxpilotError,
@@ -29,137 +31,169 @@ from muxpilot.errors import (
 from muxpilot.records import record
 from muxpilot.tmux import quote
 from muxpilot.tmux.connection import failures
-from muxpilot.tmux.hosts.child_process import LOOSE, Leash
-from muxpilot.tmux.hosts.login_shell import open_shell
+from muxpilot.tmux.hosts.child_process import NO_DEATH_SIGNAL, DeathSignal
+from muxpilot.tmux.hosts.login_shell import shell_override
+from muxpilot.trace import Trace, area
 
-# A unix socket's address ends here on Linux (108 with the NUL) and four bytes earlier on macOS.
-_LONGEST_SOCKET = 103
+# The longest address of a unix socket: 107 bytes on Linux, four bytes less on macOS.
+_LONGEST_SOCKET_PATH = 103
 
-_TURN_PAUSE_S = 0.005
+# Version 0.1 uses this name too. Two versions must exclude each other: tmux 3.3a can crash otherwise.
+LOCK_SUFFIX = ".turn"
+_ATTACH_LOCK_POLL_S = 0.005
 
 Command = tuple[quote.Text, ...]
 
 
 @record
 class Endpoint:
-    """A local tmux server by its socket; `binary` and `config` are for tests and special set-ups."""
+    """A tmux server on this host, known by its socket. `binary` and `config` are for tests."""
 
-    is_far: ClassVar[bool] = False
-    # How long a connection may take to be made, and a turn to come; None: the caller's own deadline.
-    patience_s: ClassVar[float | None] = None
-    longest_turn_s: ClassVar[float | None] = None
-    # What is printed before tmux prints anything; nothing: all is tmux's.
-    greeting: ClassVar[bytes] = b""
+    is_remote: ClassVar[bool] = False
+    # How long connecting, and waiting for the attach lock, may take. None means the caller's own deadline.
+    connect_timeout_s: ClassVar[float | None] = None
+    attach_lock_timeout_s: ClassVar[float | None] = None
 
     socket: str
     binary: str = "tmux"
     config: str | None = None
-    # Which variables a server that we start, and so every pane of it, inherits; None: all.
-    passes: tuple[str, ...] | None = None
+    # Patterns of the variables that a server which we start passes to its panes. None means all.
+    passed_variables: tuple[str, ...] | None = None
+    # The line after which output comes from tmux. Empty where all output comes from tmux.
+    banner_end: bytes = b""
+
+    @property
+    def trace(self) -> Trace:
+        return area("tmux").child(server=self.socket)
 
     def argv(self, *flags: str, commands: Sequence[Command]) -> list[bytes]:
-        """A tmux process that runs these commands; without `-u` tmux prints `_` outside UTF-8 locales."""
-        config = ("-f", self.config) if self.config is not None else ()
-        start = (self.program(), "-u", "-S", self.socket, *config, *flags)
-        return [os.fsencode(word) for word in start] + joined(commands)
+        """Return the command line of a tmux process that runs these commands.
 
-    def preamble(self, *flags: str, commands: Sequence[Command]) -> bytes:
-        """What that process must read before anything else."""
+        Outside UTF-8 locales tmux prints `_` for tabs and all non-ASCII text unless `-u` is given.
+        """
+        config = ("-f", self.config) if self.config is not None else ()
+        start = (self.find_program(), "-u", "-S", self.socket, *config, *flags)
+        return [os.fsencode(word) for word in start] + join_commands(commands)
+
+    def stdin_preamble(self, *flags: str, commands: Sequence[Command]) -> bytes:
+        """Return what the process must read from stdin before anything else."""
         return b""
 
-    async def start(
+    async def start_process(
         self,
         *flags: str,
         commands: Sequence[Command],
         stdin: int,
         stdout: int,
-        leash: Leash = LOOSE,
+        death_signal: DeathSignal = NO_DEATH_SIGNAL,
     ) -> asyncio.subprocess.Process:
-        """Start such a process, out of reach of what our own terminal sends; on a leash it ends with us."""
+        """Start a tmux process in a session of its own, so that our terminal's signals do not reach it."""
         argv = self.argv(*flags, commands=commands)
         try:
-            return await asyncio.create_subprocess_exec(
-                *leash.words,
+            process = await asyncio.create_subprocess_exec(
+                *death_signal.argv_prefix,
                 *argv,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=asyncio.subprocess.PIPE,
                 env=self.environment(),
                 start_new_session=True,
-                preexec_fn=leash.before,
+                preexec_fn=death_signal.preexec,
             )
         except OSError as error:
-            raise _not_started(os.fsdecode(argv[0]), error) from None
+            raise _start_error(os.fsdecode(argv[0]), error) from None
+        self.trace.debug("process started", program=os.path.basename(os.fsdecode(argv[0])), pid=process.pid)
+        return process
 
     @asynccontextmanager
-    async def turn(self, patience_s: float | None = None, *, is_shared: bool = False) -> AsyncIterator[None]:
-        """Come or go while no other muxpilot does, here or in another process.
+    async def attach_lock(
+        self, timeout_s: float | None = None, *, is_shared: bool = False
+    ) -> AsyncIterator[None]:
+        """Hold the lock between processes for attaching or detaching a control client.
 
-        tmux 3.3a crashes, with everything in it, when it has news such as a new session to tell while a
-        control client is still introducing itself: two that come at once are enough, one time in four.
-        Those who only make news share a turn.
+        tmux 3.3a crashes, with all its sessions, when it has a notification to send, such as a new session,
+        while a control client is still attaching. Two clients that attach at once are enough, one time in
+        four. Commands that only cause notifications share the lock. After the timeout the block runs
+        without the lock.
         """
-        lock: int | None = None
+        path = self._attach_lock_file()
+        limit_s = self.attach_lock_timeout_s if timeout_s is None else timeout_s
+        lock = await self._acquire_attach_lock(path, limit_s, is_shared=is_shared)
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.longest_turn_s if patience_s is None else patience_s):
-                    while (lock := _locked(self._turn_file(), is_shared=is_shared)) is None:  # noqa: ASYNC110 - no process wakes us
-                        await asyncio.sleep(_TURN_PAUSE_S)
             yield
         finally:
             if lock is not None:
-                _remove(self._turn_file(), lock)
-                os.close(lock)
+                file_lock.release(path, lock)
+                self.trace.debug("attach lock released", shared=is_shared)
 
-    def _turn_file(self) -> str:
+    async def _acquire_attach_lock(self, path: str, limit_s: float | None, *, is_shared: bool) -> int | None:
+        started = time.perf_counter()
+        lock: int | None = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while (lock := file_lock.acquire(path, is_shared=is_shared)) is None:  # noqa: ASYNC110 - no process wakes us
+                    await asyncio.sleep(_ATTACH_LOCK_POLL_S)
+        trace, waited_ms = self.trace, f"{(time.perf_counter() - started) * 1000:.1f}"
+        if lock is None:
+            trace.warning("attach lock timed out: going on without it", shared=is_shared, ms=waited_ms)
+        else:
+            trace.debug("attach lock taken", shared=is_shared, ms=waited_ms)
+        return lock
+
+    def _attach_lock_file(self) -> str:
         digest = blake2b(os.fsencode(os.path.realpath(self.socket)), digest_size=8).hexdigest()
-        return str(our_folder() / f"{digest}.turn")
+        return str(muxpilot_folder() / f"{digest}{LOCK_SUFFIX}")
 
-    def program(self) -> str:
+    def find_program(self) -> str:
+        """Return the path of the program to start, or raise NoTmux."""
         found = shutil.which(self.binary)
         if found is None:
             raise NoTmux(f"There is no program {self.binary!r} on this machine.")
         return found
 
     def environment(self) -> Mapping[str, str]:
-        """Ours, without what would make tmux think that it runs inside another."""
-        names = [name for name in os.environ if name not in ("TMUX", "TMUX_PANE")]
-        if self.passes is not None:
-            names = [name for name in names if any(fnmatchcase(name, item) for item in self.passes)]
-        return {name: os.environ[name] for name in names} | open_shell()
+        """Return the variables for a tmux process, without those that mean that it runs inside tmux."""
+        variables = environment.variables_outside_tmux()
+        if self.passed_variables is not None:
+            variables = {name: value for name, value in variables.items() if self._is_passed(name)}
+        return variables | shell_override()
 
-    def check(self) -> None:
-        """Refuse a socket that is not there, or that another user could have put there."""
+    def _is_passed(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.passed_variables or ())
+
+    def check_socket(self) -> None:
+        """Raise NoServer if the socket does not exist, UnsafeSocket if another user may have created it."""
         try:
             found = os.stat(self.socket)
         except FileNotFoundError:
-            words = f"error connecting to {self.socket} (No such file or directory)"
-            raise NoServer(f"No tmux server is running on {self.socket}.", words=words) from None
+            message = f"error connecting to {self.socket} (No such file or directory)"
+            raise NoServer(f"No tmux server is running on {self.socket}.", tmux_message=message) from None
         except OSError as error:
             raise UnsafeSocket(
                 f"{self.socket} cannot be reached: {error.strerror}.", "Use a socket of your own."
             ) from None
         if not stat.S_ISSOCK(found.st_mode):
-            # tmux would delete it to put its socket there.
+            # tmux would delete the file and create its socket there.
             raise UnsafeSocket(f"{self.socket} is not a socket.", "Give the path of a tmux socket.")
-        if found.st_uid != os.geteuid() and not self._trusts(found.st_uid):
+        if found.st_uid != os.geteuid() and not self._is_trusted_owner(found.st_uid):
             raise UnsafeSocket(
                 f"The socket {self.socket} belongs to another user.", "Use a socket of your own."
             )
 
-    def received(self, out: bytes, err: bytes) -> tuple[bytes, bytes]:
-        """What a process printed, as far as it is tmux's."""
+    def strip_banner(self, out: bytes, err: bytes) -> tuple[bytes, bytes]:
+        """Return the part of a process's stdout and stderr that comes from tmux."""
         return out, err
 
-    def failure(self, words: str) -> MuxpilotError:
-        """What tmux said when it would not let us in."""
-        return failures.failure(words or "lost server")
+    def attach_error(self, message: str) -> MuxpilotError:
+        """Return the error for what was printed when tmux did not let us attach."""
+        return failures.error_from_message(message or "lost server")
 
-    def late(self, words: str) -> MuxpilotError:
+    def timeout_error(self, message: str) -> MuxpilotError:
+        """Return the error for a client that did not attach in time; `message` is its stderr so far."""
         return NotAnswering("tmux did not answer.")
 
-    def _trusts(self, owner: int) -> bool:
-        """Only root may use other people's sockets, and only where nobody else could have put them."""
+    def _is_trusted_owner(self, owner: int) -> bool:
+        """Tell whether root may use the socket of this user: only the user can have created it there."""
         folder = os.stat(Path(self.socket).parent)
         return (
             os.geteuid() == 0
@@ -168,27 +202,7 @@ class Endpoint:
         )
 
 
-def _locked(path: str, *, is_shared: bool) -> int | None:
-    """The file, open and locked by us; None while somebody else has it. The last one removes it."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), os.stat(path)):
-            return lock
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    os.close(lock)
-    return None
-
-
-def _remove(path: str, lock: int) -> None:
-    with contextlib.suppress(OSError):  # others share it
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), os.stat(path)):
-            os.unlink(path)
-
-
-def _not_started(program: str, error: OSError) -> MuxpilotError:
+def _start_error(program: str, error: OSError) -> MuxpilotError:
     what = f"{program} cannot be started: {error.strerror}."
     if error.errno == errno.E2BIG:
         return BadInput(what, "Give a shorter command.")
@@ -196,50 +210,54 @@ def _not_started(program: str, error: OSError) -> MuxpilotError:
     return NoTmux(what) if is_no_program else Unavailable(what)
 
 
-def joined(commands: Sequence[Command]) -> list[bytes]:
+def join_commands(commands: Sequence[Command]) -> list[bytes]:
+    """Return the arguments of a tmux process that runs these commands one after the other."""
     words: list[bytes] = []
     for command in commands:
         words += [b";"] if words else []
-        words += [quote.argv(word) for word in command]
+        words += [quote.quote_for_argv(word) for word in command]
     return words
 
 
-def checked_socket(socket: str) -> str:
+def validate_socket_path(socket: str) -> str:
+    """Return the absolute path of a socket, or raise BadInput."""
     path = os.path.abspath(os.path.expanduser(socket))
     if not socket or "\0" in socket or re.search(r"[\r\n]", socket):
         raise BadInput(f"{socket!r} is not a socket path.", "Give the path of a tmux socket.")
-    if len(os.fsencode(path)) > _LONGEST_SOCKET:
-        raise BadInput(f"The socket path is longer than {_LONGEST_SOCKET} bytes.", "Use a shorter folder.")
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        raise BadInput(
+            f"The socket path is longer than {_LONGEST_SOCKET_PATH} bytes.", "Use a shorter folder."
+        )
     return path
 
 
 def default_socket() -> str:
-    """The server that plain `tmux` would talk to from here, its folder made as tmux makes it."""
-    inside = os.environ.get("TMUX", "").partition(",")[0]
+    """Return the socket that plain `tmux` would use from here, and create its folder as tmux does."""
+    inside = environment.own_socket()
     if inside:
         return inside
-    chosen = os.environ.get("TMUX_TMPDIR", "")
+    chosen = environment.variable("TMUX_TMPDIR")
     base = os.path.realpath(chosen if os.path.isdir(chosen) else "/tmp")
-    folder = private_folder(Path(base) / f"tmux-{os.getuid()}", closed_to=stat.S_IRWXO)
+    folder = ensure_private_folder(Path(base) / f"tmux-{os.getuid()}", closed_to=stat.S_IRWXO)
     return str(folder / "default")
 
 
 def socket_for_path(path: str) -> str:
-    """A socket of its own for everything that works on this path: the same for every agent of this user."""
+    """Return the socket for work on a folder or file: the same for every agent of this user."""
     if not path.strip() or "\0" in path:
         raise BadInput("The path is empty.", "Give a folder or a file.")
     real = os.path.realpath(os.path.expanduser(path))
     digest = blake2b(os.fsencode(real), digest_size=8).hexdigest()
-    return str(our_folder() / digest)
+    return str(muxpilot_folder() / digest)
 
 
-def our_folder() -> Path:
-    """What all muxpilots of this user share. Not in TMPDIR: that may differ between two of them."""
-    return private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}")
+def muxpilot_folder() -> Path:
+    """Return the folder that all muxpilots of this user share. TMPDIR may differ between them."""
+    return ensure_private_folder(Path("/tmp") / f"muxpilot-{os.getuid()}")
 
 
-def private_folder(path: Path, *, closed_to: int = stat.S_IRWXG | stat.S_IRWXO) -> Path:
-    """A folder that only this user can enter; one that somebody else made is refused."""
+def ensure_private_folder(path: Path, *, closed_to: int = stat.S_IRWXG | stat.S_IRWXO) -> Path:
+    """Create a folder that only this user can enter. Raise UnsafeSocket for one that others can."""
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()

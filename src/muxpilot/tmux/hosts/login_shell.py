@@ -1,4 +1,4 @@
-"""The shell that a tmux server which we start gives to its panes."""
+"""The default shell of a tmux server that muxpilot starts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import os
 import pwd
 from collections.abc import Iterator
 
-_CLOSED = frozenset({"nologin", "false", "true"})
-_PLAIN = "/bin/sh"
+from muxpilot.config import environment
+
+_NO_LOGIN_SHELLS = frozenset({"nologin", "false", "true"})
+_FALLBACK_SHELL = "/bin/sh"
 
 
-def open_shell() -> dict[str, str]:
-    """SHELL, where tmux would take one that lets nobody in: users of services and containers have such."""
-    shell = next((path for path in _candidates() if _can_run(path)), _PLAIN)
-    return {"SHELL": _PLAIN} if os.path.basename(shell) in _CLOSED else {}
+def shell_override() -> dict[str, str]:
+    """Return a SHELL variable where tmux would choose a program that is no shell, or nothing.
+
+    Users of services and containers often have `nologin` or `false` as their login shell.
+    """
+    shell = next((path for path in _default_shell_candidates() if _can_run(path)), _FALLBACK_SHELL)
+    return {"SHELL": _FALLBACK_SHELL} if os.path.basename(shell) in _NO_LOGIN_SHELLS else {}
 
 
-def _candidates() -> Iterator[str]:
-    """Where tmux looks, in its order."""
-    yield os.environ.get("SHELL", "")
+def _default_shell_candidates() -> Iterator[str]:
+    """Yield the shells that tmux considers, in tmux's order."""
+    yield environment.variable("SHELL")
     try:
         yield pwd.getpwuid(os.getuid()).pw_shell
-    except KeyError:  # a number without a name
+    except KeyError:  # the user id has no entry in the user database
         return
 
 

@@ -1,64 +1,75 @@
-"""A private folder for FIFOs and passing files, 0700, gone when we are.
+"""A private temporary folder for FIFOs and short-lived files, mode 0700, removed when this process ends.
 
-A folder whose owner was killed is removed by the next muxpilot: its lock is free then.
+The owner holds a lock in its folder. A folder whose owner was killed has a free lock; the next muxpilot
+removes it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
 import weakref
 from pathlib import Path
 
+from muxpilot import file_lock
+from muxpilot.trace import area
+
 _PREFIX = "muxpilot-"
+_trace = area("tmux")
 
 
-class Scratch:
+class TemporaryFolder:
+    """The temporary folder of one connection. It is removed by `close`, or when the interpreter exits."""
+
     def __init__(self) -> None:
         base = Path(tempfile.gettempdir())
-        _sweep(base)
+        _remove_abandoned_folders(base)
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-", dir=base))
-        # Also when we end without the time to close everything in order.
-        self.close = weakref.finalize(self, _remove, self.path, _locked(self.path))
+        # A finalizer, because the process may end without the time to close everything in order.
+        self.close = weakref.finalize(self, _remove_folder, self.path, _create_lock(self.path))
         self._count = 0
+        _trace.debug("temporary folder created", path=self.path)
 
-    def fifo(self, purpose: str) -> Path:
-        """A FIFO in a folder of its own: once that is gone, nobody who comes late makes a file instead."""
-        folder = self.file(purpose)
+    def create_fifo(self, purpose: str) -> Path:
+        """Create a FIFO in a folder of its own, and return its path.
+
+        Once that folder is removed, a program that opens the FIFO too late cannot create a file instead.
+        """
+        folder = self.unused_path(purpose)
         folder.mkdir(0o700)
         os.mkfifo(folder / "fifo", 0o600)
         return folder / "fifo"
 
-    def file(self, purpose: str) -> Path:
-        """A name that was not used before; nothing is made."""
+    def unused_path(self, purpose: str) -> Path:
+        """Return a path that was not used before. Nothing is created."""
         self._count += 1
         return self.path / f"{purpose}{self._count}"
-
-
-def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
 
 
 def remove_fifo(fifo: Path) -> None:
     shutil.rmtree(fifo.parent, ignore_errors=True)
 
 
-def _locked(folder: Path) -> int:
-    """Locked before it has its name, so that nobody ever finds the lock of a living owner free."""
+def _remove_folder(folder: Path, lock: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
+
+
+def _create_lock(folder: Path) -> int:
+    """Lock a file before it gets its name, so that the lock of a living owner is never found free."""
     unnamed = folder / "lock.new"
-    lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock = file_lock.open_lock_file(unnamed)
+    file_lock.try_lock(lock)
     unnamed.rename(folder / "lock")
     return lock
 
 
-def _sweep(base: Path) -> None:
+def _remove_abandoned_folders(base: Path) -> None:
     for folder in base.glob(f"{_PREFIX}{os.getuid()}-*"):
         if _is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
+            _trace.info("abandoned temporary folder removed", path=folder)
 
 
 def _is_abandoned(folder: Path) -> bool:
@@ -67,11 +78,10 @@ def _is_abandoned(folder: Path) -> bool:
             return False
         lock = os.open(folder / "lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return False  # not ours, or its owner has not locked it yet
+        return False  # the folder is not ours, or its owner has not locked it yet
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file_lock.try_lock(lock)
     except OSError:
         return False
     finally:
         os.close(lock)
-    return True

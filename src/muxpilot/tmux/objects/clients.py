@@ -1,4 +1,4 @@
-"""Clients: the people who look on, and what can be shown to them."""
+"""Clients: list the people who are attached, show them messages, detach them."""
 
 from __future__ import annotations
 
@@ -10,34 +10,39 @@ from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import SessionId
 from muxpilot.tmux.models import CLIENT, Client
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.quote import escape_format
 
 _LONGEST_DISPLAY_S = 3600
 
 
 class Clients:
+    """The people who are attached to one server. Connections of programs are left out."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def list(self) -> Sequence[Client]:
-        """People only: a connection of ours, or of another muxpilot, is nobody's terminal."""
-        rows = await self._connection.records(CLIENT, Client, "list-clients")
+        """List the clients of people; control connections, ours and other muxpilots', are left out."""
+        rows = await self._connection.list_records(CLIENT, Client, "list-clients")
         return [row for row in rows if row.is_person and row.session_id is not None]
 
     async def detach(self, tty: str) -> None:
+        """Detach the client on this terminal."""
         for row in await self.list():
             if tty and tty in (row.tty, row.name):
                 await self._connection.run(("detach-client", "-t", row.name))
                 return
         raise NotFound("client", tty)
 
-    async def show(self, message: str, *, duration_s: float = 3, session: SessionId | None = None) -> int:
-        """Show one line to everybody, or to those who look at a session; answers how many saw it."""
+    async def show_message(
+        self, message: str, *, duration_s: float = 3, session: SessionId | None = None
+    ) -> int:
+        """Show one line to all people, or to those in a session. Return how many saw it."""
         if not 0 < duration_s <= _LONGEST_DISPLAY_S:
             raise BadInput(
                 f"The duration {duration_s:g} is out of range.", f"Use up to {_LONGEST_DISPLAY_S} s."
             )
-        text = literal(_shown(message), clock=True)
+        text = escape_format(_one_printable_line(message), is_strftime=True)
         people = [row for row in await self.list() if session in (None, row.session_id)]
         delay = ("-d", str(max(1, round(duration_s * 1000))))
         results = await asyncio.gather(
@@ -47,11 +52,11 @@ class Clients:
             ),
             return_exceptions=True,
         )
-        return sum(not _left(result) for result in results)
+        return sum(not _has_left(result) for result in results)
 
 
-def _left(result: object) -> bool:
-    """Somebody who detached meanwhile saw nothing; any other failure is told."""
+def _has_left(result: object) -> bool:
+    """Return whether the client detached before it saw the message. Raise any other failure."""
     if isinstance(result, NotFound):
         return True
     if isinstance(result, BaseException):
@@ -59,6 +64,6 @@ def _left(result: object) -> bool:
     return False
 
 
-def _shown(message: str) -> str:
-    """One line of printable text; a style in it is shown and not obeyed."""
+def _one_printable_line(message: str) -> str:
+    """Replace control characters by blanks; double # so that styles are shown and not applied."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", message).replace("#", "##")

@@ -1,4 +1,4 @@
-"""The names of keys that tmux knows. What is not in here is never sent as a key."""
+"""The names of keys that tmux knows. Any other word is never sent as a key."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _NAMED = (
     *(f"F{number}" for number in range(1, 13)),
 )
 _BY_LOWER = {name.lower(): name for name in _NAMED}
-# tmux 3.3a does not know these and would type their names, `C`, `-`, `%`, instead.
+# tmux 3.3a does not know these with C- and would type the characters of the name, such as `C`, `-`, `%`.
 _NEVER_WITH_CONTROL = frozenset('"$%&*{|}~')
 _MODIFIED = re.compile(r"((?:[CMS]-)*)(.+)", re.ASCII | re.DOTALL)
 
 
-def parse(keys: str) -> tuple[str, ...]:
-    """Keys separated by blanks: `Escape : w q Enter`, `C-c`, `M-Left`, `^D`."""
-    words = tuple(key(word) for word in keys.split())
+def parse_keys(keys: str) -> tuple[str, ...]:
+    """Parse keys separated by blanks: `Escape : w q Enter`, `C-c`, `M-Left`, `^D`."""
+    words = tuple(require_key(word) for word in keys.split())
     if not words:
         raise BadInput("No keys were given.", "Give key names such as Enter, C-c or Up.")
     return words
 
 
-def key(word: str) -> str:
-    """One key as tmux spells it."""
-    found = is_key(word)
+def require_key(word: str) -> str:
+    """Return a key as tmux spells it. Raise BadInput if it is not a key."""
+    found = find_key(word)
     if found is None:
         raise BadInput(
             f"{word!r} is not a key.",
@@ -37,11 +37,12 @@ def key(word: str) -> str:
     return found
 
 
-def is_key(word: str) -> str | None:
+def find_key(word: str) -> str | None:
+    """Return a key as tmux spells it, or None if the word is not a key."""
     if len(word) == 1:
         return word if word.isprintable() else None
     if len(word) == 2 and word[0] == "^" and word[1].isprintable():
-        return is_key(f"C-{word[1].lower()}")
+        return find_key(f"C-{word[1].lower()}")
     match = _MODIFIED.fullmatch(word)
     if match is None:
         return None

@@ -1,9 +1,9 @@
-"""How a pane's program is started so that not one byte of it is lost, neither the first nor the last.
+"""The launcher: start a pane's program so that no byte of its output is lost, neither the first nor the last.
 
-The program waits behind a gate until its output is being read. A command is also held at its end: tmux
-3.3a closes a terminal before it has read it empty, so a small parent keeps it open until the last byte
-has been seen, and then exits with the command's own status. Both go by one FIFO of which we are the only
-writer: a line opens the gate, the end of file lets go. When we are gone nothing waits.
+The program starts only when its output is being read. A command is also held at its end: tmux 3.3a closes a
+terminal before it has read all output, so a small parent process keeps the terminal open until we have seen
+the last byte, and then exits with the command's own status. One FIFO, of which we are the only writer,
+controls both: a line starts the program, the end of file releases it. If muxpilot ends, nothing waits.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muxpilot.errors import BadInput
-from muxpilot.tmux.hosts.temporary_folder import Scratch, remove_fifo
+from muxpilot.shell_table.startup import start_with_marks, start_without_marks
+from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.quote import encode
+from muxpilot.trace import area
 
-# Opened both ways first: to open a FIFO for reading waits for a writer, and we may be gone already. It goes
-# away once it is open, so that a later respawn by a person starts the program at once.
-_GATE = 'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
+# The FIFO is opened for reading and writing first: opening it for reading only waits for a writer, and we may
+# be gone already. It is removed once it is open, so that a later respawn by a person starts at once.
+_WAIT_FOR_START = (
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
+)
 
-# Job control gives the command a process group of its own, so that tmux shows its name and Ctrl-C is
-# its alone. A command that is stopped goes on at once, as it would with no shell above it. It begins by
-# stopping itself, so that it runs in the foreground only.
+# Job control gives the command its own process group, so that tmux shows its name and Ctrl-C reaches only the
+# command. A stopped command is continued at once, as it would be without a shell above it. The command begins
+# by stopping itself, so that it only ever runs in the foreground.
 #
-# A shell's status does not tell `exit 137` from a kill, but its words do: dash and busybox say "Killed" in
-# `fg`, bash in `jobs` (its `fg` takes stderr for the terminal, so that must be it). They go through the same
-# FIFO, of which we are a writer for that long. After SIGINT dash interrupts itself, hence the trap, and bash
-# leaves at once, with no status yet. Of SIGPIPE dash says nothing: it stays status 141. The holder dies of
-# the same signal, so that tmux knows it too.
-_HOLD = (
+# The status of a shell cannot distinguish `exit 137` from a kill, but its messages can: dash and busybox
+# print "Killed" in `fg`, bash in `jobs` (bash uses stderr as the terminal in `fg`, so stderr must be the
+# terminal). The messages go through the same FIFO; the script is a writer of it for that long. After SIGINT
+# dash interrupts itself, hence the trap, and bash leaves at once, without a status. dash prints nothing for
+# SIGPIPE: that stays status 141. The parent ends itself by the same signal, so that tmux reports it too.
+_RUN_COMMAND = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then read -r muxpilot_mark <&3; '
     '{ [ -p "$1" ] && command exec 5<>"$1"; } || exec 5>/dev/null; rm -f "$1"; '
     'else exec "$SHELL" -c "$2"; fi; trap muxpilot_int=int INT; set -m; exec 4>&2 2>/dev/null; '
@@ -50,33 +54,25 @@ _HOLD = (
     'kill -0 "$muxpilot_pid"; do :; done; exit'
 )
 
-# As tmux itself starts a pane without a command: the person's default-command, else a login shell. Not
-# every shell knows -l. A folder of start-up files, where there is one, comes in by the shell's own door.
-_SHELL = (
-    _GATE + "exec 3<&-; fi; unset muxpilot_mark; "
+# Start what tmux starts in a pane without a command: the person's default-command, else a login shell. Not
+# every shell knows -l. If there is a folder of start-up files, the shell reads it through its own mechanism.
+_RUN_SHELL = (
+    _WAIT_FOR_START + "exec 3<&-; fi; unset muxpilot_mark; "
     'muxpilot_command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
     'if [ -n "$muxpilot_command" ]; then rm -rf "$3"; exec "$SHELL" -c "$muxpilot_command"; fi; '
-    'muxpilot_env() { [ -z "${ENV+x}" ] || export MUXPILOT_ENV="$ENV"; export ENV="$1"; }; '
-    'if [ -n "$3" ] && [ -d "$3" ]; then case ${SHELL##*/} in '
-    'bash) muxpilot_env "$3/bash"; exec "$SHELL" --posix -l;; '
-    'zsh) [ -z "${ZDOTDIR+x}" ] || export MUXPILOT_ZDOTDIR="$ZDOTDIR"; '
-    'export ZDOTDIR="$3/zsh"; exec "$SHELL" -l;; '
-    'fish) exec "$SHELL" -l -C "source "$3/fish"";; '
-    'sh|dash) muxpilot_env "$3/sh"; exec "$SHELL" -l;; '
-    'ash) muxpilot_env "$3/ash"; exec "$SHELL" -l;; '
-    'mksh) muxpilot_env "$3/mksh"; exec "$SHELL" -l;; '
-    'ksh*) muxpilot_env "$3/ksh"; exec "$SHELL" -l;; esac; rm -rf "$3"; fi; '
-    "case ${SHELL##*/} in "
-    'bash|zsh|fish|dash|sh|ash|ksh*|mksh|nu|xonsh) exec "$SHELL" -l;; *) exec "$SHELL";; esac'
+    'if [ -n "$3" ] && [ -d "$3" ]; then ' + start_with_marks() + 'rm -rf "$3"; fi; ' + start_without_marks()
 )
 
-
-_LONGEST = 100_000  # the kernel takes 128 kB for one argument
+_LONGEST_COMMAND = 100_000  # the kernel accepts 128 kB for one argument
+_trace = area("tmux")
 
 
 @dataclass(slots=True)
 class Launch:
-    """A program on its way into a pane: its argv, and the gate that it waits behind."""
+    """A program that is about to start in a pane: the launcher's argv, and the FIFO that controls it.
+
+    `mark` is the secret word in the exit mark that the launcher prints when a command has ended.
+    """
 
     argv: tuple[str, ...]
     mark: str
@@ -84,36 +80,42 @@ class Launch:
     _writer: int = field(repr=False)
 
     @classmethod
-    def of(cls, scratch: Scratch, command: str | None, tmux: str, startup: str = "") -> Launch:
-        """The command if there is one, else the shell that `tmux`, the program, would start.
+    def prepare(cls, folder: TemporaryFolder, command: str | None, tmux: str, startup: str = "") -> Launch:
+        """Prepare to run a command, or without one the shell that the program `tmux` would start.
 
-        `startup` is a folder with what that shell shall read first.
+        `startup` is a folder with files that this shell reads first.
         """
         if command is None:
-            return cls._behind_gate(scratch, _SHELL, tmux, startup)
-        return cls._behind_gate(scratch, _HOLD, checked_command(command))
+            return cls._with_control_fifo(folder, _RUN_SHELL, tmux, startup)
+        return cls._with_control_fifo(folder, _RUN_COMMAND, validate_command(command))
 
     @classmethod
-    def _behind_gate(cls, scratch: Scratch, script: str, *arguments: str) -> Launch:
-        fifo = scratch.fifo("gate")
+    def _with_control_fifo(cls, folder: TemporaryFolder, script: str, *arguments: str) -> Launch:
+        fifo = folder.create_fifo("launch")
         writer = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
-    def open_gate(self) -> None:
+    def start_program(self) -> None:
+        """Let the program start."""
+        _trace.debug("program may start", fifo=self._fifo)
         os.write(self._writer, self.mark.encode() + b"\n")
 
-    def let_go(self) -> None:
-        """Let the program end, or start if it has not yet; nothing waits after this."""
+    def release(self) -> None:
+        """Let the program end, or start if it has not started yet. After this it never waits for us."""
         if self._writer >= 0:
+            _trace.debug("program released", fifo=self._fifo)
             remove_fifo(self._fifo)
             os.close(self._writer)
             self._writer = -1
 
 
-def checked_command(command: str) -> str:
+def validate_command(command: str) -> str:
+    """Return a command that can be passed to a shell as one argument, or raise BadInput."""
     if not command.strip():
         raise BadInput("The command is empty.", "Leave it out to get a shell.")
-    if len(encode(command)) > _LONGEST:
-        raise BadInput(f"The command is longer than {_LONGEST} bytes.", "Put it into a file and run that.")
+    if len(encode(command)) > _LONGEST_COMMAND:
+        raise BadInput(
+            f"The command is longer than {_LONGEST_COMMAND} bytes.", "Put it into a file and run the file."
+        )
     return command

@@ -1,7 +1,7 @@
-"""Whose a session, window or pane is: a mark on it, a tmux option, names the muxpilot that made it.
+"""Which muxpilot created a session, window or pane: a tmux option on it, the owner mark, names the process.
 
-tmux hands options down: a pane that a person split off in a window of ours would show the window's. So each
-mark begins with the id of what it stands on, and counts for nothing else.
+tmux options are inherited: a pane that a person splits off in a window of ours shows the window's option. So
+each mark begins with the id of the object that it is set on, and is ignored on any other.
 """
 
 from __future__ import annotations
@@ -12,68 +12,70 @@ from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from muxpilot.processes.identity import Process, namespace, ourselves
+from muxpilot.processes.identity import ProcessIdentity, pid_namespace, this_process
 from muxpilot.records import record
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.quote import escape_format
 
 if TYPE_CHECKING:
     from muxpilot.tmux.connection.connection import Connection
 
-OPTION = "@muxpilot_owner"
+OWNER_OPTION = "@muxpilot_owner"
 
 _MARK = re.compile(r"([$@%][0-9]+) ([0-9]{1,10}) ([0-9]{1,20}) (\S{1,80}) ([0-9a-f]{32})")
 
-Marked = SessionId | WindowId | PaneId
+MarkableId = SessionId | WindowId | PaneId
 _LEVELS = ((SessionId, ()), (WindowId, ("-w",)), (PaneId, ("-p",)))
 
 
 @record
 class Owner:
-    """A process in its namespace; `token` tells it from every other that ever was."""
+    """A muxpilot process, with its pid namespace. `token` is unique among all processes, past ones too."""
 
-    process: Process = field(default_factory=ourselves)
-    space: str = field(default_factory=namespace)
+    process: ProcessIdentity = field(default_factory=this_process)
+    pid_namespace: str = field(default_factory=pid_namespace)
     token: str = field(default_factory=lambda: secrets.token_hex(16))
 
-    def mark(self, target: Marked) -> Command:
-        """The command that marks something that was just made as ours."""
+    def mark_command(self, target: MarkableId) -> Command:
+        """Return the command that marks a session, window or pane as created by this owner."""
         level = next(flags for kind, flags in _LEVELS if isinstance(target, kind))
-        return "set-option", *level, "-t", target, OPTION, f"{target} {self._words}"
+        return "set-option", *level, "-t", target, OWNER_OPTION, f"{target} {self._mark_text}"
 
-    def mark_window_of(self, pane: PaneId) -> Command:
-        """The same for a window whose id is not known yet: tmux fills it in."""
-        return "set-option", "-w", "-F", "-t", pane, OPTION, f"#{{window_id}} {literal(self._words)}"
+    def mark_window_command(self, pane: PaneId) -> Command:
+        """Return the command that marks the window of a pane; tmux fills in the window's id."""
+        mark = f"#{{window_id}} {escape_format(self._mark_text)}"
+        return "set-option", "-w", "-F", "-t", pane, OWNER_OPTION, mark
 
     @property
-    def _words(self) -> str:
-        return f"{self.process.pid} {self.process.start} {self.space} {self.token}"
+    def _mark_text(self) -> str:
+        return f"{self.process.pid} {self.process.start_time} {self.pid_namespace} {self.token}"
 
     @property
     def is_gone(self) -> bool:
-        """Only said of a process that we could see."""
-        return self.space == namespace() and not self.process.is_there
+        """Return whether the process has ended. A process in another pid namespace is never reported gone."""
+        return self.pid_namespace == pid_namespace() and not self.process.is_running
 
 
-def read(target: str, mark: str) -> Owner | None:
-    """Who made this, if a muxpilot did."""
+def parse_owner(target: str, mark: str) -> Owner | None:
+    """Return the owner that a mark names, or None if it does not belong to this target."""
     found = _MARK.fullmatch(mark)
     if found is None or found[1] != target:
         return None
-    return Owner(Process(int(found[2]), int(found[3])), found[4], found[5])
+    return Owner(ProcessIdentity(int(found[2]), int(found[3])), found[4], found[5])
 
 
-async def made_by_others(connection: Connection, target: Marked) -> list[PaneId]:
-    """Of the panes that a target means, those that no muxpilot made."""
+async def list_foreign_panes(connection: Connection, target: MarkableId) -> list[PaneId]:
+    """List the panes of a target that no muxpilot created."""
     scope = ("-s",) if isinstance(target, SessionId) else ()
-    ask = ("list-panes", *scope, "-t", target, "-F", f"#{{pane_id}} #{{{OPTION}}}")
+    ask = ("list-panes", *scope, "-t", target, "-F", f"#{{pane_id}} #{{{OWNER_OPTION}}}")
     lines = (await connection.run(ask, repeatable=True)).blocks[0].lines
     rows = (line.decode("utf-8", "replace").partition(" ") for line in lines)
-    found = [PaneId(pane) for pane, _, mark in rows if read(pane, mark) is None]
+    found = [PaneId(pane) for pane, _, mark in rows if parse_owner(pane, mark) is None]
     return [pane for pane in found if pane == target] if isinstance(target, PaneId) else found
 
 
 @cache
-def ours() -> Owner:
+def this_owner() -> Owner:
+    """Return this process as an owner. It has the same token for its whole life."""
     return Owner()

@@ -1,4 +1,4 @@
-"""Sessions: find them, make them, end them. The hubs of muxpilots are in none of it."""
+"""Sessions: list, find, create, rename and kill them. The hub sessions of muxpilots are left out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import SESSION, WINDOW, Session, Window
-from muxpilot.tmux.objects import validate
 from muxpilot.tmux.objects.clients import Clients
-from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, Program, Spawner
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, PaneProgram, Spawner
+from muxpilot.tmux.objects.validate import stored_session_name, validate_name, validate_size
+from muxpilot.tmux.quote import escape_format
 
 
 @record
-class Ensured:
+class EnsuredSession:
     """A session, new or found, with the window and the pane that it shows."""
 
     session_id: SessionId
@@ -31,36 +31,40 @@ class Ensured:
 
 
 class Sessions:
-    def __init__(self, connection: Connection, clients: Clients, births: Spawner) -> None:
+    """The sessions of one server."""
+
+    def __init__(self, connection: Connection, clients: Clients, spawner: Spawner) -> None:
         self._connection = connection
         self._clients = clients
-        self._births = births
+        self._spawner = spawner
+        self._trace = connection.endpoint.trace
 
     async def list(self) -> Sequence[Session]:
-        """All sessions; `attached` counts people, not programs that look on."""
+        """List all sessions; `attached` counts people, not control connections of programs."""
         rows, clients = await asyncio.gather(
-            self._connection.records(SESSION, Session, "list-sessions"), self._clients.list()
+            self._connection.list_records(SESSION, Session, "list-sessions"), self._clients.list()
         )
         people = Counter(client.session_id for client in clients)
         return [replace(row, attached=people[row.id]) for row in rows if not row.is_hub]
 
     async def get(self, session: SessionId) -> Session:
+        """Return a session, or raise NotFound."""
         for row in await self.list():
             if row.id == session:
                 return row
         raise NotFound("session", session)
 
     async def find(self, name: str) -> Session:
-        """The session of exactly this name; else the only or newest one that a glob or substring fits."""
+        """Return the session of exactly this name, else the last active one that a glob or part fits."""
         rows = await self.list()
-        stored = await self._stored(validate.name("name", name))
+        stored = await self._stored_name(validate_name("name", name))
         for row in rows:
             if row.name == stored:
                 return row
-        fitting = [row for row in rows if name in row.name or fnmatch.fnmatchcase(row.name, name)]
-        if not fitting:
+        matching = [row for row in rows if name in row.name or fnmatch.fnmatchcase(row.name, name)]
+        if not matching:
             raise NotFound("session", name)
-        return max(fitting, key=lambda row: row.activity)
+        return max(matching, key=lambda row: row.activity)
 
     async def create(
         self,
@@ -69,59 +73,64 @@ class Sessions:
         window_name: str | None = None,
         width: int = 200,
         height: int = 50,
-        program: Program = SHELL,
-    ) -> Ensured:
-        """Make a session in the background, or find the one that has this name; that one is not changed."""
-        found = await self._existing(name) if name is not None else None
+        program: PaneProgram = SHELL,
+    ) -> EnsuredSession:
+        """Create a session in the background, or return the existing one of this name, unchanged."""
+        found = await self._find_existing(name) if name is not None else None
         if found is not None:
             return found
-        naming = ("-s", literal(validate.name("name", name))) if name is not None else ()
-        window = ("-n", literal(validate.name("windowName", window_name))) if window_name is not None else ()
-        size = ("-x", str(validate.size("width", width)), "-y", str(validate.size("height", height)))
+        naming = ("-s", escape_format(validate_name("name", name))) if name is not None else ()
+        window = (
+            ("-n", escape_format(validate_name("windowName", window_name))) if window_name is not None else ()
+        )
+        size = ("-x", str(validate_size("width", width)), "-y", str(validate_size("height", height)))
         try:
-            async with self._connection.changing_sessions():
-                birth = await self._births.create_pane(
+            async with self._connection.lock_for_session_change():
+                created = await self._spawner.create_pane(
                     *("new-session", "-d", *naming, *window, *size),
                     program=program,
                     may_start_server=True,
                     name_window=window_name is None,
                 )
         except NameTaken as taken:
-            found = await self._existing(taken.name)
+            found = await self._find_existing(taken.name)
             if found is None:
                 raise
             return found
-        return _ensured(birth)
+        return _from_created_pane(created)
 
     async def rename(self, session: SessionId, name: str) -> str:
-        """Answers the name that tmux keeps, which may differ: up to 3.6 it writes `_` for `:` and `.`."""
-        rename = ("rename-session", "-t", session, "--", literal(validate.name("name", name)))
-        async with self._connection.changing_sessions():
+        """Rename a session. Return the name that tmux stores: up to 3.6 it writes `_` for `:` and `.`."""
+        rename = ("rename-session", "-t", session, "--", escape_format(validate_name("name", name)))
+        async with self._connection.lock_for_session_change():
             await self._connection.run(rename)
         return (await self.get(session)).name
 
     async def kill(self, session: SessionId) -> None:
-        async with self._connection.changing_sessions():
+        async with self._connection.lock_for_session_change():
             await self._connection.run(("kill-session", "-t", session))
+        self._trace.debug("session killed", session=session)
 
-    async def _stored(self, name: str) -> str:
-        return validate.stored_session_name(name, await self._connection.server_version())
+    async def _stored_name(self, name: str) -> str:
+        return stored_session_name(name, await self._connection.server_version())
 
-    async def _existing(self, name: str) -> Ensured | None:
-        """Also what an earlier call of the same name made, though tmux may have written it otherwise."""
-        validate.name("name", name)
+    async def _find_existing(self, name: str) -> EnsuredSession | None:
+        """Find a session by the given name, or by the form in which tmux stores it."""
+        validate_name("name", name)
         try:
-            rows = await self._connection.records(
+            rows = await self._connection.list_records(
                 WINDOW, Window, "list-windows", "-a", "-f", "#{window_active}"
             )
-            stored = await self._stored(name)
+            stored = await self._stored_name(name)
         except NoServer:
             return None
         for row in rows:
             if row.session_name in (name, stored) and not row.is_hub:
-                return Ensured(row.session_id, row.session_name, row.id, row.active_pane_id, created=False)
+                return EnsuredSession(
+                    row.session_id, row.session_name, row.id, row.active_pane_id, created=False
+                )
         return None
 
 
-def _ensured(birth: CreatedPane) -> Ensured:
-    return Ensured(birth.session_id, birth.session_name, birth.window_id, birth.pane_id, created=True)
+def _from_created_pane(pane: CreatedPane) -> EnsuredSession:
+    return EnsuredSession(pane.session_id, pane.session_name, pane.window_id, pane.pane_id, created=True)

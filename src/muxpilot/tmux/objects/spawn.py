@@ -1,4 +1,4 @@
-"""Making a pane, whatever command makes it: the program, its place, and its stream from the first byte."""
+"""Create a pane, with new-session, new-window or split-window, and follow its output from the first byte."""
 
 from __future__ import annotations
 
@@ -12,46 +12,47 @@ from muxpilot.errors import BadInput, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux import formats
 from muxpilot.tmux.connection.connection import Connection
-from muxpilot.tmux.connection.protocol import Reply
+from muxpilot.tmux.connection.protocol import CommandReply
 from muxpilot.tmux.formats import fields, flag
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.objects import validate
-from muxpilot.tmux.objects.launch import Launch, checked_command
-from muxpilot.tmux.objects.owner import ours
-from muxpilot.tmux.objects.shell_startup import Startup, Startups
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.objects.launch import Launch, validate_command
+from muxpilot.tmux.objects.owner import this_owner
+from muxpilot.tmux.objects.shell_startup import ShellStartup, ShellStartups
+from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.registry import Streams
 
-Run = Callable[[Command], Awaitable[Reply]]
+RunCommand = Callable[[Command], Awaitable[CommandReply]]
 
 
 @record
-class Program:
-    """What runs in a new pane: a command, or the person's shell where there is none."""
+class PaneProgram:
+    """The program of a new pane: a command, or without one the person's shell."""
 
     command: str | None = None
     cwd: str | None = None
     env: Mapping[str, str] | None = None
     remain_on_exit: bool = False
 
-    def flags(self, *, is_far: bool) -> tuple[str, ...]:
-        folder = validate.far_folder if is_far else validate.folder
-        cwd = ("-c", literal(folder(self.cwd))) if self.cwd is not None else ()
-        return (*cwd, *validate.environment(self.env or {}))
+    def flags(self, *, is_remote: bool) -> tuple[str, ...]:
+        """Return the flags for the folder and the variables."""
+        folder = validate.validate_remote_folder if is_remote else validate.validate_folder
+        cwd = ("-c", escape_format(folder(self.cwd))) if self.cwd is not None else ()
+        return (*cwd, *validate.environment_flags(self.env or {}))
 
     def window_name(self, shell: str) -> str:
-        """A window's name while nobody has given it one: that of the program in it."""
+        """Return the name of a window that was given none: that of the program in it."""
         words = (self.command or shell).removeprefix("exec ").split()
-        return validate.printable(Path(words[0]).name if words else "") or "sh"
+        return validate.keep_printable(Path(words[0]).name if words else "") or "sh"
 
 
-SHELL = Program()
+SHELL = PaneProgram()
 
 
 @record
 class CreatedPane:
-    """The ids of a new pane and of what it is in."""
+    """A new pane: its ids, the sizes of its window and session, and the person's shell."""
 
     session_id: SessionId
     session_name: str
@@ -59,10 +60,10 @@ class CreatedPane:
     window_name: str
     window_index: int
     pane_id: PaneId
-    size: str = ""
-    own_size: str = ""
-    is_in_ours: bool = False
-    is_looked_at: bool = False
+    window_size: str = ""
+    session_size: str = ""
+    is_session_ours: bool = False
+    is_attached: bool = False
     shell: str = ""
 
 
@@ -70,130 +71,154 @@ def _word(text: str) -> str:
     return text
 
 
-BIRTH = fields(
+CREATED_PANE = fields(
     session_id=("session_id", SessionId),
     session_name=("session_name", str),
     window_id=("window_id", WindowId),
     window_name=("window_name", str),
     window_index=("window_index", int),
     pane_id=("pane_id", PaneId),
-    size=("window_width}x#{window_height", _word),
-    own_size=("default-size", _word),
-    is_in_ours=("?@muxpilot_owner,1,0", flag),
-    is_looked_at=("session_attached", flag),
+    window_size=("window_width}x#{window_height", _word),
+    session_size=("default-size", _word),
+    is_session_ours=("?@muxpilot_owner,1,0", flag),
+    is_attached=("session_attached", flag),
     shell=("default-shell", str),
 )
 
 
 class Spawner:
-    def __init__(self, connection: Connection, streams: Streams, startups: Startups) -> None:
+    """Creates panes, and starts programs in existing panes again."""
+
+    def __init__(self, connection: Connection, streams: Streams, startups: ShellStartups) -> None:
         self._connection = connection
         self._streams = streams
         self._startups = startups
+        self._trace = connection.endpoint.trace
 
     async def create_pane(
-        self, *command: str, program: Program, may_start_server: bool = False, name_window: bool = False
+        self, *command: str, program: PaneProgram, may_start_server: bool = False, name_window: bool = False
     ) -> CreatedPane:
-        """Run a command that makes a pane. Its program starts once its output is being read."""
-        is_far = self._connection.endpoint.is_far
-        flags = (*program.flags(is_far=is_far), "-P", "-F", formats.template(BIRTH))
-        run = self._connection.run_first if may_start_server else self._connection.run
-        if is_far:
-            return await self._bear_far((*command, *flags, *_plain(program.command)), run, program)
-        launch, startup = self._launch(program.command)
+        """Run a command that creates a pane. The pane's program starts once its output is being read."""
+        is_remote = self._connection.endpoint.is_remote
+        flags = (*program.flags(is_remote=is_remote), "-P", "-F", formats.template(CREATED_PANE))
+        run = self._connection.run_or_start_server if may_start_server else self._connection.run
+        if is_remote:
+            return await self._create_remote_pane(
+                (*command, *flags, *_command_arguments(program.command)), run, program
+            )
+        launch, startup = self._prepare_launch(program.command)
         try:
             reply = await run((*command, *flags, "--", *launch.argv))
-            [birth] = formats.parse(BIRTH, reply.blocks[0].lines, CreatedPane)
-            settle = settling(command[0], birth, program)
+            [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
+            self._log_created(command[0], created, program)
+            setup = setup_commands(command[0], created, program)
             if name_window:
-                birth = replace(birth, window_name=program.window_name(birth.shell))
-                settle += named_by_tmux(birth)
-            self._startups.remember(birth.pane_id, startup)
-            await self._streams.adopt(birth.pane_id, launch, settle)
+                created = replace(created, window_name=program.window_name(created.shell))
+                setup += automatic_name_commands(created)
+            self._startups.remember(created.pane_id, startup)
+            await self._streams.follow_new_pane(created.pane_id, launch, setup)
         except BaseException:
-            launch.let_go()
+            launch.release()
             raise
-        return birth
+        return created
 
-    async def _bear_far(self, command: Command, run: Run, program: Program) -> CreatedPane:
-        """On another host nothing of ours waits with the program: tmux starts it as ever, and names it."""
+    async def _create_remote_pane(
+        self, command: Command, run: RunCommand, program: PaneProgram
+    ) -> CreatedPane:
+        """Create a pane on another host, without a launcher: tmux starts the program and names the window."""
         await self._require_folder(program.cwd)
-        [birth] = formats.parse(BIRTH, (await run(command)).blocks[0].lines, CreatedPane)
+        [created] = formats.parse(CREATED_PANE, (await run(command)).blocks[0].lines, CreatedPane)
+        self._log_created(command[0], created, program)
         with suppress(NotFound, NoServer):  # its program may have ended already
-            await self._connection.run(*settling(command[0], birth, program))
-        return birth
+            await self._connection.run(*setup_commands(command[0], created, program))
+        return created
 
     async def _require_folder(self, path: str | None) -> None:
-        """tmux would start in HOME instead, and say nothing; where it does not run yet, nobody can look."""
+        """Refuse a remote folder that does not exist: tmux would silently start in HOME.
+
+        Without a running server there is no way to look, so nothing is refused.
+        """
         with suppress(NoServer):
             if path is not None:
-                asked = await self._connection.shell(f"[ -d {shlex.quote(path)} ] && echo there")
+                asked = await self._connection.run_shell_line(f"[ -d {shlex.quote(path)} ] && echo there")
                 if asked != ["there"]:
-                    raise BadInput(f"The folder cwd {path!r} is not there.", "Give a folder that exists.")
+                    raise BadInput(f"The folder cwd {path!r} does not exist.", "Give a folder that exists.")
 
-    async def rebear(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
-        """Run a program again in a pane that is there."""
+    async def respawn(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
+        """Start a command, or the shell, in an existing pane. `kill` ends its program first."""
         flags = ("-k",) if kill else ()
-        if self._connection.endpoint.is_far:
-            await self._connection.run(("respawn-pane", *flags, "-t", pane, *_plain(command)))
-            await self._streams.forget(pane)
+        self._trace.debug("pane respawns", pane=pane, has_command=command is not None, kill=kill)
+        if self._connection.endpoint.is_remote:
+            await self._connection.run(("respawn-pane", *flags, "-t", pane, *_command_arguments(command)))
+            await self._streams.end_stream(pane)
             return
-        launch, startup = self._launch(command)
+        launch, startup = self._prepare_launch(command)
         try:
             if kill:
-                await self._streams.forget(pane)
+                await self._streams.end_stream(pane)
             await self._connection.run(("respawn-pane", *flags, "-t", pane, "--", *launch.argv))
             if not kill:
-                await self._streams.forget(pane)  # only now: tmux refuses where a program still runs
+                await self._streams.end_stream(pane)  # not earlier: tmux refuses if a program still runs
             self._startups.remember(pane, startup)
-            await self._streams.adopt(pane, launch)
+            await self._streams.follow_new_pane(pane, launch)
         except BaseException:
-            launch.let_go()
+            launch.release()
             raise
 
-    def _launch(self, command: str | None) -> tuple[Launch, Startup | None]:
-        scratch = self._connection.scratch
-        startup = self._startups.new(scratch) if command is None else None
+    def _prepare_launch(self, command: str | None) -> tuple[Launch, ShellStartup | None]:
+        temporary = self._connection.temporary_folder
+        startup = self._startups.create(temporary) if command is None else None
         folder = str(startup.folder) if startup is not None else ""
-        return Launch.of(scratch, command, self._connection.endpoint.program(), folder), startup
+        return Launch.prepare(temporary, command, self._connection.endpoint.find_program(), folder), startup
+
+    def _log_created(self, command: str | bytes, created: CreatedPane, program: PaneProgram) -> None:
+        self._trace.debug(
+            "pane created",
+            by=command,
+            pane=created.pane_id,
+            window=created.window_id,
+            session=created.session_id,
+            has_command=program.command is not None,
+        )
 
 
-def _plain(command: str | None) -> tuple[str, ...]:
-    return ("--", checked_command(command)) if command is not None else ()
+def _command_arguments(command: str | None) -> tuple[str, ...]:
+    return ("--", validate_command(command)) if command is not None else ()
 
 
-def settling(command: str | bytes, birth: CreatedPane, program: Program) -> list[Command]:
-    """What is said of all that a command made: that it is ours, how large, and whether it stays."""
-    made: dict[str | bytes, tuple[SessionId | WindowId, ...]]
-    made = {"new-session": (birth.session_id, birth.window_id), "new-window": (birth.window_id,)}
-    marks = [ours().mark(target) for target in (*made.get(command, ()), birth.pane_id)]
-    is_for_size = command == "new-session" or (command == "new-window" and birth.is_in_ours)
-    size = sized_as_its_session(birth) if is_for_size else ()
-    unattached = [("set-option", "-t", birth.session_id, "destroy-unattached", "off")]
-    stay = unattached if command == "new-session" else []
-    return [*marks, *size, *stay, *(stay_after_exit(birth.pane_id) if program.remain_on_exit else ())]
+def setup_commands(command: str | bytes, created: CreatedPane, program: PaneProgram) -> list[Command]:
+    """Return the commands that follow the creation: mark it as ours, set its size, and keep it after exit."""
+    parents: dict[str | bytes, tuple[SessionId | WindowId, ...]]
+    parents = {"new-session": (created.session_id, created.window_id), "new-window": (created.window_id,)}
+    marks = [this_owner().mark_command(target) for target in (*parents.get(command, ()), created.pane_id)]
+    sets_size = command == "new-session" or (command == "new-window" and created.is_session_ours)
+    size = resize_commands(created) if sets_size else ()
+    keep_session = [("set-option", "-t", created.session_id, "destroy-unattached", "off")]
+    keep = keep_session if command == "new-session" else []
+    remain = remain_on_exit_commands(created.pane_id) if program.remain_on_exit else ()
+    return [*marks, *size, *keep, *remain]
 
 
-def sized_as_its_session(birth: CreatedPane) -> tuple[tuple[str, ...], ...]:
-    """The size that the session was made with: tmux takes that of whoever looks at another one.
+def resize_commands(created: CreatedPane) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that give a window its session's size: tmux takes the size of an attached client.
 
-    resize-window alone would keep it so for good, also for a person who comes to look.
+    resize-window alone would fix the size for ever, also for a person who attaches later.
     """
-    if birth.is_looked_at or birth.size == birth.own_size:
+    if created.is_attached or created.window_size == created.session_size:
         return ()
-    window, (width, height) = ("-t", birth.window_id), birth.own_size.split("x")
+    window, (width, height) = ("-t", created.window_id), created.session_size.split("x")
     resize = ("resize-window", *window, "-x", width, "-y", height)
     return resize, ("set-option", "-w", "-u", *window, "window-size")
 
 
-def named_by_tmux(birth: CreatedPane) -> tuple[tuple[str, ...], ...]:
-    """The name that tmux would have given the window: it has seen our launcher, not the program."""
-    window = ("-t", birth.window_id)
-    rename = ("rename-window", *window, "--", literal(birth.window_name))
+def automatic_name_commands(created: CreatedPane) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that name a window as tmux would: tmux has seen our launcher, not the program."""
+    window = ("-t", created.window_id)
+    rename = ("rename-window", *window, "--", escape_format(created.window_name))
     return rename, ("set-option", "-w", "-u", *window, "automatic-rename")
 
 
-def stay_after_exit(pane: PaneId) -> tuple[tuple[str, ...], ...]:
-    """Keep the pane when its program ends, without tmux's "Pane is dead" over the last line."""
+def remain_on_exit_commands(pane: PaneId) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that keep a pane when its program ends, without tmux's line "Pane is dead"."""
     option = ("set-option", "-p", "-t", pane)
     return (*option, "remain-on-exit", "on"), (*option, "-q", "remain-on-exit-format", "")

@@ -1,4 +1,4 @@
-"""From what a caller writes to tmux's ids, exactly: `dev` is never `develop`, and nothing is never something.
+"""Resolve targets that a caller writes to tmux's ids, exactly: `dev` never means `develop`.
 
 A target is an id (`$1`, `@2`, `%3`), a session's name, or `session:window.pane` with names or numbers.
 """
@@ -16,12 +16,15 @@ from muxpilot.tmux.objects.windows import Windows
 
 
 class Targets:
+    """Resolves the targets of one server."""
+
     def __init__(self, connection: Connection, windows: Windows, panes: Panes) -> None:
         self._connection = connection
         self._windows = windows
         self._panes = panes
 
-    async def session(self, text: str) -> SessionId:
+    async def resolve_session(self, text: str) -> SessionId:
+        """Return the id of the session with this id or exact name."""
         if self._is_id(SessionId, text):
             return SessionId(text)
         sessions = {row.session_name: row.session_id for row in await self._windows.list()}
@@ -30,31 +33,33 @@ class Targets:
                 return sessions[name]
         raise NotFound("session", text)
 
-    async def window(self, text: str) -> WindowId:
+    async def resolve_window(self, text: str) -> WindowId:
+        """Return the id of a window given as `@2`, `session` or `session:window`."""
         if self._is_id(WindowId, text):
             return WindowId(text)
-        return _window(await self._windows.list(), text, text).id
+        return _find_window(await self._windows.list(), text, text).id
 
-    async def pane(self, text: str) -> PaneId:
+    async def resolve_pane(self, text: str) -> PaneId:
+        """Return the id of a pane given as `%3`, `session`, `session:window` or `session:window.pane`."""
         if self._is_id(PaneId, text):
             return PaneId(text)
         windows, (place, pane) = await self._windows.list(), _split_pane(text)
         try:
-            return _window(windows, text, text).active_pane_id
+            return _find_window(windows, text, text).active_pane_id
         except NotFound:
             if pane is None:
                 raise NotFound("pane", text) from None
         try:
-            window = _window(windows, place, text)
+            window = _find_window(windows, place, text)
         except NotFound:
             raise NotFound("pane", text) from None
-        return _pane(await self._panes.list(window.id), pane, text)
+        return _find_pane(await self._panes.list(window.id), pane, text)
 
     def _is_id(self, kind: type[SessionId | WindowId | PaneId], text: str) -> bool:
-        """An id needs no asking; one of our own is nobody else's to use."""
+        """Return whether the text is an id, which needs no lookup. Hide the ids of our own hub session."""
         if not text.strip(":.= "):
             raise BadInput(f"The {kind.noun} is empty.", f"Give an id, or a name from list-{kind.noun}s.")
-        if self._connection.is_our_own(text):
+        if self._connection.is_part_of_hub(text):
             raise NotFound(kind.noun, text)
         return kind.matches(text)
 
@@ -64,33 +69,36 @@ def _split_pane(text: str) -> tuple[str, str | None]:
     return (place, pane) if dot and ":" in place else (text, None)
 
 
-def _window(windows: Sequence[Window], text: str, wanted: str) -> Window:
-    """The longest session's name that fits wins; alone, it means the session's current window."""
+def _find_window(windows: Sequence[Window], text: str, wanted: str) -> Window:
+    """Find a window by `session` or `session:window`. The longest session name that fits wins.
+
+    A session alone means its current window.
+    """
     for spelling in (text, text.removeprefix("=")):
-        place = _session_part(windows, spelling)
+        place = _match_session(windows, spelling)
         if place is not None:
-            return _window_of(_of_session(windows, place), spelling[len(place) + 1 :], wanted)
+            return _find_in_session(_windows_of_session(windows, place), spelling[len(place) + 1 :], wanted)
     raise NotFound("window", wanted)
 
 
-def _session_part(windows: Sequence[Window], text: str) -> str | None:
+def _match_session(windows: Sequence[Window], text: str) -> str | None:
     places = {place for row in windows for place in (row.session_id, row.session_name)}
     return max((place for place in places if f"{text}:".startswith(f"{place}:")), key=len, default=None)
 
 
-def _of_session(windows: Sequence[Window], place: str) -> Sequence[Window]:
+def _windows_of_session(windows: Sequence[Window], place: str) -> Sequence[Window]:
     by_id = [row for row in windows if row.session_id == place]
     return by_id or [row for row in windows if row.session_name == place]
 
 
-def _window_of(windows: Sequence[Window], text: str, wanted: str) -> Window:
+def _find_in_session(windows: Sequence[Window], text: str, wanted: str) -> Window:
     if not text:
         return next(row for row in windows if row.is_active)
     exact = [row for row in windows if text in (row.id, str(row.index))]
-    return _one(exact or [row for row in windows if text == row.name], wanted)
+    return _require_one(exact or [row for row in windows if text == row.name], wanted)
 
 
-def _one(rows: Sequence[Window], wanted: str) -> Window:
+def _require_one(rows: Sequence[Window], wanted: str) -> Window:
     if not rows:
         raise NotFound("window", wanted)
     if len(rows) > 1:
@@ -99,7 +107,7 @@ def _one(rows: Sequence[Window], wanted: str) -> Window:
     return rows[0]
 
 
-def _pane(panes: Sequence[ListedPane], text: str, wanted: str) -> PaneId:
+def _find_pane(panes: Sequence[ListedPane], text: str, wanted: str) -> PaneId:
     for row in panes:
         if text in (row.id, str(row.index)):
             return row.id

@@ -1,4 +1,4 @@
-"""Writing to the terminal of a pane, as its own program would."""
+"""Write to the terminal of a pane, as the program in it would."""
 
 from __future__ import annotations
 
@@ -9,55 +9,59 @@ import shlex
 from collections.abc import Awaitable, Callable, Iterator
 
 from muxpilot.errors import Refused
+from muxpilot.trace import area
 
-_PATIENCE_S = 2.0
-_AT_ONCE = 8000  # characters of one line of sh
+_trace = area("tmux")
+_STALL_S = 2.0
+_CHARS_PER_LINE = 8000  # of text in one line of sh
 
 
-async def show_far(run: Callable[[str], Awaitable[list[str]]], tty: str, text: str) -> None:
-    """The same on another host, by a process there that is ended if the terminal is stopped."""
+async def write_remote(run: Callable[[str], Awaitable[list[str]]], tty: str, text: str) -> None:
+    """Write text to a terminal on another host. A process there writes, and is killed if it stalls."""
     if not re.fullmatch(r"/dev/[\w/]+", tty, re.ASCII):
         raise Refused(f"The terminal {tty} cannot be written to.")
-    for part in _parts(text):
+    for part in _split(text):
         write = f"printf %s {shlex.quote(part)} >{tty} 2>/dev/null & w=$!"
-        guard = f"{{ sleep {_PATIENCE_S:g}; kill $w; }} >/dev/null 2>&1 & k=$!"
-        if await run(f"{write}; {guard}; wait $w; echo $?; kill $k 2>/dev/null") != ["0"]:
+        watchdog = f"{{ sleep {_STALL_S:g}; kill $w; }} >/dev/null 2>&1 & k=$!"
+        if await run(f"{write}; {watchdog}; wait $w; echo $?; kill $k 2>/dev/null") != ["0"]:
             raise Refused(
-                f"The pane's terminal did not take the text within {_PATIENCE_S:g} s.",
+                f"The pane's terminal did not take the text within {_STALL_S:g} s.",
                 "It may be stopped, as after C-s: press C-q, and show the text again.",
             )
 
 
-def _parts(text: str) -> Iterator[str]:
-    for at in range(0, len(text), _AT_ONCE):
-        yield text[at : at + _AT_ONCE]
+def _split(text: str) -> Iterator[str]:
+    for at in range(0, len(text), _CHARS_PER_LINE):
+        yield text[at : at + _CHARS_PER_LINE]
 
 
-async def write(tty: str, data: bytes) -> None:
-    """All of it, or an error that says how far it came: nobody waits for a terminal that is stopped."""
+async def write_local(tty: str, data: bytes) -> None:
+    """Write all bytes to a terminal of this host. Raise Refused if it takes none for a while."""
     try:
         terminal = os.open(tty, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise Refused(f"The terminal {tty} cannot be written to: {error.strerror}.") from None
     written = 0
     try:
-        async with asyncio.timeout(_PATIENCE_S) as patience:
+        async with asyncio.timeout(_STALL_S) as stall_timeout:
             while written < len(data):
-                await _writable(terminal)
-                taken = _write(terminal, data[written:])
+                await _wait_until_writable(terminal)
+                taken = _write_without_blocking(terminal, data[written:])
                 written += taken
-                if taken:  # slow, as on a busy machine, is not stopped
-                    patience.reschedule(asyncio.get_running_loop().time() + _PATIENCE_S)
+                if taken:  # a slow terminal, as on a busy machine, is not a stopped one
+                    stall_timeout.reschedule(asyncio.get_running_loop().time() + _STALL_S)
     except TimeoutError:
+        _trace.debug("terminal stalled", tty=tty, written=written, bytes=len(data))
         raise Refused(
-            f"The pane's terminal took {written} of {len(data)} bytes and no more for {_PATIENCE_S:g} s.",
+            f"The pane's terminal took {written} of {len(data)} bytes and no more for {_STALL_S:g} s.",
             "It may be stopped, as after C-s: press C-q, and show the text again.",
         ) from None
     finally:
         os.close(terminal)
+    _trace.debug("terminal written", tty=tty, bytes=written)
 
 
-async def _writable(terminal: int) -> None:
+async def _wait_until_writable(terminal: int) -> None:
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_writer(terminal, ready.set)
@@ -67,7 +71,7 @@ async def _writable(terminal: int) -> None:
         loop.remove_writer(terminal)
 
 
-def _write(terminal: int, data: bytes) -> int:
+def _write_without_blocking(terminal: int, data: bytes) -> int:
     try:
         return os.write(terminal, data)
     except BlockingIOError:

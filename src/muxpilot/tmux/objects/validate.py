@@ -1,75 +1,75 @@
-"""What may be a name, a title, a folder or a variable, before tmux sees it."""
+"""Checks of names, titles, folders, variables and sizes before tmux gets them."""
 
 from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from muxpilot.errors import BadInput
 from muxpilot.tmux.version import NAMES_KEEP_COLONS, NAMES_KEEP_DOLLARS, Version
 
-_LONGEST = 256
+_LONGEST_NAME = 256
 _LARGEST_SIZE = 10_000
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and surrogates
 
 
-def name(noun: str, text: str) -> str:
-    """A name for people: not empty, one line, nothing that steers a terminal."""
+def validate_name(noun: str, text: str) -> str:
+    """Return a name that is not empty and has no control characters, or raise BadInput."""
     if not text.strip():
         raise BadInput(f"The {noun} is empty.", "Give at least one character.")
-    return title(noun, text)
+    return validate_title(noun, text)
 
 
-def title(noun: str, text: str) -> str:
-    for char in text:
-        if unicodedata.category(char) in ("Cc", "Cs"):
-            raise BadInput(
-                f"The {noun} holds the control character {char!r}.", "Use printable characters only."
-            )
-    if len(text) > _LONGEST:
-        raise BadInput(f"The {noun} is longer than {_LONGEST} characters.", "Use a shorter one.")
+def validate_title(noun: str, text: str) -> str:
+    """Return a text without control characters, which may be empty, or raise BadInput."""
+    if found := _CONTROL.search(text):
+        raise BadInput(
+            f"The {noun} holds the control character {found[0]!r}.", "Use printable characters only."
+        )
+    if len(text) > _LONGEST_NAME:
+        raise BadInput(f"The {noun} is longer than {_LONGEST_NAME} characters.", "Use a shorter one.")
     return text
 
 
-def printable(text: str) -> str:
-    return "".join(char for char in text if char.isprintable())[:_LONGEST]
+def keep_printable(text: str) -> str:
+    return "".join(char for char in text if char.isprintable())[:_LONGEST_NAME]
 
 
 def stored_session_name(text: str, version: Version) -> str:
-    """The name that tmux keeps: up to 3.6 it writes `_` for `:` and `.`, and `\\\\` for `\\`."""
+    """Return the name that tmux stores: up to 3.6 it writes `_` for `:` and `.`, and `\\\\` for `\\`."""
     if version >= NAMES_KEEP_COLONS:
         return text
     kept = re.sub("[:.]", "_", text).replace("\\", "\\\\")
     return kept if version >= NAMES_KEEP_DOLLARS else re.sub(r"\$(?=[A-Za-z_{])", r"\\$", kept)
 
 
-def folder(path: str) -> str:
-    """A folder that is there; tmux would start in HOME instead, and say nothing."""
+def validate_folder(path: str) -> str:
+    """Return a folder's full path. Refuse one that does not exist: tmux would silently start in HOME."""
     full = os.path.abspath(os.path.expanduser(path))
     if "\0" in path or not os.path.isdir(full):
-        raise BadInput(f"The folder cwd {path!r} is not there.", "Give a folder that exists.")
+        raise BadInput(f"The folder cwd {path!r} does not exist.", "Give a folder that exists.")
     return full
 
 
-def far_folder(path: str) -> str:
-    """A folder of another host, where tmux would start in HOME instead if it is not there."""
+def validate_remote_folder(path: str) -> str:
+    """Refuse a relative path of another host: it has no meaning there."""
     if not path.startswith("/") or "\0" in path:
         raise BadInput(f"The folder cwd {path!r} is not absolute.", "Give a full path on that host.")
     return path
 
 
-def environment(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """`-e NAME=value` for each variable."""
+def environment_flags(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the flags `-e NAME=value` for each variable."""
     flags: list[str] = []
     for key, value in variables.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key, re.ASCII):
-            raise BadInput(f"{key!r} is not a variable's name.", "Use letters, digits and _.")
+            raise BadInput(f"{key!r} is not the name of a variable.", "Use letters, digits and _.")
         flags += ["-e", f"{key}={value}"]
     return tuple(flags)
 
 
-def size(noun: str, cells: int) -> int:
+def validate_size(noun: str, cells: int) -> int:
     if not 1 <= cells <= _LARGEST_SIZE:
         raise BadInput(f"The {noun} {cells} is out of range.", f"Use 1 to {_LARGEST_SIZE}.")
     return cells

@@ -1,4 +1,4 @@
-"""Windows: find them, make them, and move them about without moving anybody's focus."""
+"""Windows: list, create, split, move, rename and kill them, without a change of a person's focus."""
 
 from __future__ import annotations
 
@@ -8,38 +8,43 @@ from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import WINDOW, Window
-from muxpilot.tmux.objects import layouts, validate
-from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, Program, Spawner
-from muxpilot.tmux.quote import literal
+from muxpilot.tmux.objects import layouts
+from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, PaneProgram, Spawner
+from muxpilot.tmux.objects.validate import validate_name, validate_size
+from muxpilot.tmux.quote import escape_format
 
 _LARGEST_INDEX = 2**31 - 1
 
 
 class Windows:
-    def __init__(self, connection: Connection, births: Spawner) -> None:
+    """The windows of one server."""
+
+    def __init__(self, connection: Connection, spawner: Spawner) -> None:
         self._connection = connection
-        self._births = births
+        self._spawner = spawner
+        self._trace = connection.endpoint.trace
 
     async def list(self, session: SessionId | None = None) -> Sequence[Window]:
         scope = ("-t", session) if session is not None else ("-a",)
-        rows = await self._connection.records(WINDOW, Window, "list-windows", *scope)
+        rows = await self._connection.list_records(WINDOW, Window, "list-windows", *scope)
         return [row for row in rows if not row.is_hub]
 
     async def get(self, window: WindowId) -> Window:
+        """Return a window, or raise NotFound."""
         active = ("list-panes", "-t", window, "-f", "#{pane_active}")
-        rows = await self._connection.records(WINDOW, Window, *active)
-        # Of the sessions that show it tmux names one, which may be one that is not to be seen.
+        rows = await self._connection.list_records(WINDOW, Window, *active)
+        # If several sessions show the window, tmux reports one of them. The policy may hide that one.
         rows = rows or [row for row in await self.list() if row.id == window]
         if not rows:
             raise NotFound("window", window)
         return rows[0]
 
     async def create(
-        self, session: SessionId, *, name: str | None = None, program: Program = SHELL
+        self, session: SessionId, *, name: str | None = None, program: PaneProgram = SHELL
     ) -> CreatedPane:
         """Open a window in the background."""
-        naming = ("-n", literal(validate.name("name", name))) if name is not None else ()
-        return await self._births.create_pane(
+        naming = ("-n", escape_format(validate_name("name", name))) if name is not None else ()
+        return await self._spawner.create_pane(
             "new-window", "-d", "-t", f"{session}:", *naming, program=program, name_window=name is None
         )
 
@@ -50,27 +55,27 @@ class Windows:
         side_by_side: bool = False,
         percent: int | None = None,
         cells: int | None = None,
-        program: Program = SHELL,
+        program: PaneProgram = SHELL,
     ) -> CreatedPane:
-        """Divide a pane; the new one is to its right or below it, with `percent` of the room, or `cells`."""
+        """Split a pane. The new one is below it or to its right, with `percent` of its size or `cells`."""
         if percent is not None and not 1 <= percent <= 99:
             raise BadInput(f"The size {percent} is not a percentage.", "Use 1 to 99.")
         size = ("-l", f"{percent}%") if percent is not None else ()
-        size = ("-l", str(validate.size("size", cells))) if cells is not None else size
-        way = "-h" if side_by_side else "-v"
+        size = ("-l", str(validate_size("size", cells))) if cells is not None else size
+        direction = "-h" if side_by_side else "-v"
         zoom = ("-Z",) if await self._is_zoomed(pane) else ()
-        return await self._births.create_pane(
-            "split-window", "-d", way, *zoom, "-t", pane, *size, program=program
+        return await self._spawner.create_pane(
+            "split-window", "-d", direction, *zoom, "-t", pane, *size, program=program
         )
 
     async def respawn(self, pane: PaneId, *, command: str | None = None, kill: bool = False) -> None:
-        """Run a command, or the shell, in a pane whose program has ended; `kill` ends it first."""
-        await self._births.rebear(pane, command=command, kill=kill)
+        """Run a command, or the shell, in a pane whose program has ended; `kill` ends a running one first."""
+        await self._spawner.respawn(pane, command=command, kill=kill)
 
     async def rename(self, window: WindowId, name: str) -> str:
-        """Answers the name that tmux keeps, which may differ: it doubles a backslash."""
+        """Rename a window. Return the name that tmux stores, which may differ: it doubles a backslash."""
         await self._connection.run(
-            ("rename-window", "-t", window, "--", literal(validate.name("name", name)))
+            ("rename-window", "-t", window, "--", escape_format(validate_name("name", name)))
         )
         return (await self.get(window)).name
 
@@ -78,7 +83,7 @@ class Windows:
         await self._connection.run(("select-window", "-t", window))
 
     async def move(self, window: WindowId, session: SessionId, *, index: int | None = None) -> int:
-        """Move a window to another session, in the background; answers the index that it has there."""
+        """Move a window to another session, in the background. Return its index there."""
         if index is not None and not 0 <= index <= _LARGEST_INDEX:
             raise BadInput(f"The index {index} is out of range.", "Use 0 or more.")
         target = f"{session}:{'' if index is None else index}"
@@ -86,8 +91,9 @@ class Windows:
         return next(row.index for row in await self.list(session) if row.id == window)
 
     async def set_layout(self, window: WindowId, layout: str) -> str:
-        layouts.check(layout, await self._connection.server_version())
-        layouts.check_room(layout, await self.get(window))
+        """Set the layout of a window, by a name or a layout text. Return the new layout text."""
+        layouts.check_layout(layout, await self._connection.server_version())
+        layouts.check_window_fits(layout, await self.get(window))
         await self._connection.run(("select-layout", "-t", window, "--", layout))
         return (await self.get(window)).layout
 
@@ -96,10 +102,11 @@ class Windows:
         await self._connection.run(("set-option", "-w", "-t", window, "synchronize-panes", value))
 
     async def kill(self, window: WindowId) -> None:
-        async with self._connection.changing_sessions():  # the last one ends its session
+        async with self._connection.lock_for_session_change():  # the last window ends its session
             await self._connection.run(("kill-window", "-t", window))
+        self._trace.debug("window killed", window=window)
 
     async def _is_zoomed(self, pane: PaneId) -> bool:
-        """A pane that fills its window goes on filling it: a split would uncover the others."""
+        """Return whether the pane's window is zoomed. A split would end the zoom unless it gets -Z."""
         ask = ("display-message", "-p", "-t", pane, "#{window_zoomed_flag}")
         return (await self._connection.run(ask, repeatable=True)).first_line == "1"

@@ -1,6 +1,7 @@
-"""The stream of a pane that we made: tmux's pipe-pane writes it into a private FIFO.
+"""A source of streams: tmux's pipe-pane writes the output of one pane into a private FIFO.
 
-tmux reads a terminal empty before it closes one that is piped, so this is the way that loses nothing.
+tmux reads a terminal to its end before it closes one that is piped. So a pane that is piped from its start
+loses no output.
 """
 
 from __future__ import annotations
@@ -14,114 +15,114 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from muxpilot.tmux.connection.control import Braces
+from muxpilot.terminal.escapes import BEL_BYTES, OSC_BYTES, count_torn_mark
+from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
-from muxpilot.tmux.hosts.temporary_folder import Scratch, remove_fifo
-from muxpilot.tmux.ids import PaneId
+from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.objects.launch import Launch
-from muxpilot.tmux.quote import literal
-from muxpilot.tmux.streams.stream import Exit, PaneStream
+from muxpilot.tmux.quote import escape_format
+from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
+from muxpilot.trace import Trace, area
 
 _PIPE_BYTES = 1 << 20
-_READ = 1 << 18
-_TAKEN = b"taken"
-_MARK = rb"\x1b\]7717;%s;([0-9]+);([0-9]*)\x07"
+_READ_BYTES = 1 << 18
+_ALREADY_PIPED = b"taken"
+
+# The exit mark: the launcher of a command prints it when the command has ended, with its status and signal.
+_INTRODUCER = OSC_BYTES + b"7717;"
+_EXIT_MARK = re.escape(_INTRODUCER) + rb"%s;([0-9]+);([0-9]*)" + BEL_BYTES
+_LONGEST_MARK = 48
 
 
 class PipeSource:
-    """Reads the FIFO into the stream; `ended` is called once when the other end has gone."""
+    """Reads a FIFO into a stream. `on_end` is called once, when no process has the FIFO open for writing.
+
+    With a `launch`, its exit mark is taken out of the output, and `exit_status` is what the mark says.
+    """
 
     def __init__(
         self,
-        scratch: Scratch,
+        folder: TemporaryFolder,
         stream: PaneStream,
-        ended: Callable[[PipeSource], None],
+        on_end: Callable[[PipeSource], None],
         launch: Launch | None = None,
+        *,
+        trace: Trace | None = None,
     ) -> None:
         self.stream = stream
-        self.exit: Exit | None = None
+        self.exit_status: ExitStatus | None = None
         self._launch = launch
-        self._ended = ended
-        self._fifo: Path = scratch.fifo("pane")
+        self._on_end = on_end
+        self._trace = (trace or area("tmux")).child(pane=stream.pane)
+        self._fifo: Path = folder.create_fifo("pane")
         self._reader = os.open(self._fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with contextlib.suppress(OSError, AttributeError):  # beyond the user's limit, or not Linux
             fcntl.fcntl(self._reader, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self._held = b""
-        self._mark = re.compile(_MARK % launch.mark.encode()) if launch else None
+        self._held_back = b""
+        self._exit_mark = re.compile(_EXIT_MARK % launch.mark.encode()) if launch else None
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._reader, self._readable)
+        self._loop.add_reader(self._reader, self._on_readable)
 
-    def command(self) -> Command:
-        """Begin to pipe, unless somebody else's pipe is there already: a pane has only one."""
+    def pipe_command(self) -> Command:
+        """Return the command that starts the pipe, unless the pane has one already: tmux allows only one."""
         pane = self.stream.pane
         fifo = shlex.quote(str(self._fifo))
-        # Opened both ways first: to open a FIFO for writing waits for a reader, and we may be gone already.
-        program = literal(f"exec 3<>{fifo}; exec cat >{fifo} 3<&-", clock=True)
-        taken = Braces.around(("display-message", "-p", _TAKEN))
+        # Opened for reading and writing first: opening a FIFO for writing only waits for a reader, and we may
+        # be gone already.
+        program = escape_format(f"exec 3<>{fifo}; exec cat >{fifo} 3<&-", is_strftime=True)
+        refuse = BracedCommands.of(("display-message", "-p", _ALREADY_PIPED))
         return (
-            *("if-shell", "-F", "-t", pane, "#{pane_pipe}", taken),
-            Braces.around(("pipe-pane", "-O", "-t", pane, program)),
+            *("if-shell", "-F", "-t", pane, "#{pane_pipe}", refuse),
+            BracedCommands.of(("pipe-pane", "-O", "-t", pane, program)),
         )
 
     @staticmethod
     def was_refused(lines: list[tuple[bytes, ...]]) -> bool:
-        return (_TAKEN,) in lines
-
-    @property
-    def pane(self) -> PaneId:
-        return self.stream.pane
+        return (_ALREADY_PIPED,) in lines
 
     def close(self) -> None:
+        """Stop reading, and let the program end or start if it waits for us."""
         self.stop_reading()
         if self._launch is not None:
-            self._launch.let_go()
+            self._launch.release()
 
     def stop_reading(self) -> None:
-        """Without letting the program go: it may yet be followed in another way."""
+        """Stop reading, but keep the program waiting: another source may still be found for it."""
         if self._reader >= 0:
             self._loop.remove_reader(self._reader)
             os.close(self._reader)
             self._reader = -1
             remove_fifo(self._fifo)
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         try:
-            data = os.read(self._reader, _READ)
+            data = os.read(self._reader, _READ_BYTES)
         except BlockingIOError:
             return
         if data:
-            self._feed(self._held + data)
+            self._feed(self._held_back + data)
             return
-        self.stream.feed(self._held)
+        self._trace.debug(
+            "pipe closed by tmux", at=self.stream.end, has_exit_mark=self.exit_status is not None
+        )
+        self.stream.feed(self._held_back)
         self.close()
-        self._ended(self)
+        self._on_end(self)
 
     def _feed(self, data: bytes) -> None:
-        """Pass on everything but the mark with which a held command tells its end."""
-        if self._mark is None:
+        """Pass on all output but the exit mark; hold back what may be its beginning."""
+        if self._exit_mark is None:
             self.stream.feed(data)
             return
-        found = self._mark.search(data)
+        found = self._exit_mark.search(data)
         if found is not None and self._launch is not None:
-            self.exit = Exit(int(found[1]), int(found[2]) if found[2] else None)
-            self._launch.let_go()
+            self.exit_status = ExitStatus(int(found[1]), int(found[2]) if found[2] else None)
+            self._trace.debug(
+                "exit mark seen", status=self.exit_status.status, signal=self.exit_status.signal
+            )
+            self._launch.release()
             data = data[: found.start()] + data[found.end() :]
-        keep = _tail_of_a_mark(data)
-        self._held = data[len(data) - keep :] if keep else b""
+        keep = count_torn_mark(data, _INTRODUCER, longest=_LONGEST_MARK)
+        self._held_back = data[len(data) - keep :] if keep else b""
         if len(data) > keep:
             self.stream.feed(data[: len(data) - keep])
-
-
-_INTRODUCER = b"\x1b]7717;"
-_LONGEST_MARK = 48
-
-
-def _tail_of_a_mark(data: bytes) -> int:
-    """How many of the last bytes may be the beginning of a mark that is not whole yet."""
-    at = data.rfind(b"\x1b", max(0, len(data) - _LONGEST_MARK))
-    if at < 0:
-        return 0
-    tail = data[at:]
-    whole = len(_INTRODUCER)
-    begins = _INTRODUCER.startswith(tail) or (tail[:whole] == _INTRODUCER and b"\x07" not in tail)
-    return len(tail) if begins else 0

@@ -1,31 +1,34 @@
-"""What a pane prints, byte by byte, as anybody may follow it from any offset.
+"""The output of one pane as a stream of bytes with absolute offsets.
 
-A source feeds the stream; followers read it at their own pace from one shared memory. Whatever a
-follower cannot have is said: how many bytes are gone, or that nobody knows how many.
+A source feeds the stream. Followers read it from any offset and at their own pace, from one shared buffer. A
+follower that cannot get some bytes receives a `Gap`, with their number if it is known.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 from muxpilot.records import record
+from muxpilot.tasks import ChangeSignal
 from muxpilot.tmux.ids import PaneId
-from muxpilot.tmux.streams.ring import Ring
+from muxpilot.tmux.streams.ring_buffer import RingBuffer
+from muxpilot.trace import Trace, area
 
-MEMORY_BYTES = 1 << 20
-_CHUNK = 1 << 18
+BUFFER_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
 
 
 @record
 class Data:
+    """Bytes that the pane printed, and the offset of the first."""
+
     offset: int
     data: bytes
 
 
 @record
 class Gap:
-    """Bytes before `offset` that were not seen; `lost` is None where their number is not known."""
+    """Bytes before `offset` that the follower cannot get. `lost` is None if their number is not known."""
 
     offset: int
     lost: int | None
@@ -33,8 +36,8 @@ class Gap:
 
 
 @record
-class Exit:
-    """How a program ended: the status as a shell tells it, and the signal if it was one."""
+class ExitStatus:
+    """How a program ended: the status as a shell reports it, and the signal if one ended it."""
 
     status: int | None = None
     signal: int | None = None
@@ -42,7 +45,7 @@ class Exit:
 
 @record
 class End:
-    """The pane is gone or its program has ended; the status as a shell tells it, where it is known."""
+    """The end of a stream: the pane is gone, or its program has ended. `status` is None if unknown."""
 
     offset: int
     status: int | None
@@ -50,91 +53,88 @@ class End:
     signal: int | None = None
 
 
-Event = Data | Gap | End
+StreamEvent = Data | Gap | End
 
 
 class PaneStream:
-    """One pane's output; `feed`, `gap` and `finish` are for its source."""
+    """The output of one pane. Its source calls `feed`, `add_gap` and `finish`; followers call `follow`."""
 
-    def __init__(self, pane: PaneId, *, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(self, pane: PaneId, *, memory_bytes: int = BUFFER_BYTES, trace: Trace | None = None) -> None:
         self.pane = pane
         self.ended: End | None = None
-        self._ring = Ring(memory_bytes)
+        self._buffer = RingBuffer(memory_bytes)
         self._gaps: list[Gap] = []
-        self._waiting: list[asyncio.Future[None]] = []
+        self._changed = ChangeSignal()
+        self._trace = (trace or area("tmux")).child(pane=pane)
 
     @property
     def start(self) -> int:
-        """The oldest offset that can still be read."""
-        return self._ring.start
+        """Return the oldest offset that can still be read."""
+        return self._buffer.start
 
     @property
     def end(self) -> int:
-        return self._ring.end
+        return self._buffer.end
 
     def read(self, start: int, end: int) -> bytes:
-        """What is still there of these bytes."""
-        return self._ring.read(max(start, self.start), end - max(start, self.start))
+        """Return those of these bytes that the buffer still holds."""
+        return self._buffer.read(max(start, self.start), end - max(start, self.start))
 
     def line_number(self, offset: int) -> int:
-        """How many lines had ended before this offset; one that is gone counts as the oldest there is."""
-        return self._ring.newlines_before(offset)
+        """Count the lines that ended before this offset. One older than the buffer counts as its start."""
+        return self._buffer.newlines_before(offset)
 
     def line_start(self, offset: int) -> int:
-        return self._ring.find_newline_before(offset)
+        return self._buffer.find_newline_before(offset)
 
     def next_line(self, offset: int) -> int:
-        return self._ring.find_newline(offset)
+        return self._buffer.find_newline(offset)
 
     def feed(self, data: bytes) -> None:
-        self._ring.append(data)
-        self._wake()
+        self._buffer.append(data)
+        self._changed.notify()
 
-    def gap(self, reason: str, lost: int | None = None) -> None:
+    def add_gap(self, reason: str, lost: int | None = None) -> None:
+        """Tell followers that bytes are missing here."""
         self._gaps.append(Gap(self.end, lost, reason))
-        self._wake()
+        self._trace.debug("gap in stream", at=self.end, lost=lost, reason=reason)
+        self._changed.notify()
 
-    def finish(self, exit: Exit | None, reason: str) -> None:
+    def finish(self, exit: ExitStatus | None, reason: str) -> None:
+        """End the stream. A stream that has ended already keeps its first end."""
         if self.ended is None:
-            exit = exit or Exit()
+            exit = exit or ExitStatus()
             self.ended = End(self.end, exit.status, reason, exit.signal)
-            self._wake()
+            self._trace.debug(
+                "stream ended", at=self.end, status=exit.status, signal=exit.signal, reason=reason
+            )
+            self._changed.notify()
 
-    async def follow(self, offset: int | None = None) -> AsyncIterator[Event]:
-        """Everything from `offset` on (from now on without one), until the end."""
+    async def follow(self, offset: int | None = None) -> AsyncIterator[StreamEvent]:
+        """Yield everything from `offset` on, or from now on without one, until the end of the stream."""
         cursor = self.end if offset is None else offset
-        told = sum(gap.offset < cursor for gap in self._gaps) if offset is not None else len(self._gaps)
+        reported = sum(gap.offset < cursor for gap in self._gaps) if offset is not None else len(self._gaps)
         while True:
-            event = self._after(cursor, told)
+            event = self._next_event(cursor, reported)
             if event is None:
-                await self._changed()
+                await self._changed.wait()
                 continue
             yield event
             if isinstance(event, End):
                 return
-            told += event in self._gaps[told : told + 1]
-            # Not back to a gap that is older than the memory: what lies between was told as lost.
+            reported += event in self._gaps[reported : reported + 1]
+            # Never go back to a gap that is older than the buffer: those bytes were reported as lost already.
             cursor = max(cursor, event.offset + (len(event.data) if isinstance(event, Data) else 0))
 
-    def _after(self, cursor: int, told: int) -> Event | None:
-        """The next thing for a follower who has read up to `cursor` and was told of `told` gaps."""
+    def _next_event(self, cursor: int, reported: int) -> StreamEvent | None:
+        """Return what comes next for a follower that has read up to `cursor` and knows `reported` gaps."""
         if cursor < self.start:
+            self._trace.debug("follower is too slow", at=cursor, lost=self.start - cursor)
             return Gap(self.start, self.start - cursor, "the reader was slower than the pane")
-        gap = self._gaps[told] if told < len(self._gaps) else None
+        gap = self._gaps[reported] if reported < len(self._gaps) else None
         if gap is not None and gap.offset <= cursor:
             return gap
         limit = gap.offset if gap is not None else self.end
         if cursor < limit:
-            return Data(cursor, self._ring.read(cursor, min(limit - cursor, _CHUNK)))
+            return Data(cursor, self._buffer.read(cursor, min(limit - cursor, _CHUNK_BYTES)))
         return self.ended
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    async def _changed(self) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        await future

@@ -1,112 +1,112 @@
-// One pane: a bar that tells of it, and a terminal of its real size, scaled to the room there is.
+// One pane: a bar with its names, and a terminal of its real size, scaled to fit.
 
 import { Terminal } from "./xterm/xterm.mjs";
-import { isShown, picture } from "./screen.js";
+import { drawScreen, isShown } from "./screen.js";
 import { THEMES } from "./themes.js";
 
 const FONT = 'ui-monospace, "SFMono-Regular", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const LARGEST_SCALE = 1.5;
-const EDGE = 12; // the frame's padding, both sides
+const EDGE = 12; // padding of the frame on both sides
 const SCROLLBACK = 1000;
-const STILL_MS = 3000;
-const LEAST_CONTRAST = 3; // of text and its ground: no theme suits all pairs that programs choose
+const SKIP_NOTICE_MS = 3000;
+const LEAST_CONTRAST = 3; // of text and background: no theme suits all pairs that programs choose
 
 const light = matchMedia("(prefers-color-scheme: light)");
 const theme = () => THEMES[light.matches ? "light" : "dark"];
 
 export class Pane {
-  constructor(row, { toggled }) {
+  constructor(row, { onToggle }) {
     this.element = document.getElementById("pane").content.firstElementChild.cloneNode(true);
     this.frame = this.element.querySelector(".frame");
     this.screen = this.element.querySelector(".screen");
     this.bar = this.element.querySelector(".bar");
-    this.bar.addEventListener("click", () => toggled(this));
-    this.frame.addEventListener("click", () => this.isLarge || toggled(this));
+    this.bar.addEventListener("click", () => onToggle(this));
+    this.frame.addEventListener("click", () => this.isLarge || onToggle(this));
     this.stream = 0;
     this.waiting = 0;
     this.work = Promise.resolve();
     this.skipped = 0;
-    this.tell(row);
+    this.update(row);
   }
 
   get isLarge() {
     return this.element.classList.contains("large");
   }
 
-  /** What tmux knows of the pane. Everything is set as text: programs choose these words. */
-  tell(row) {
+  /** Shows the names and the state of the pane. Everything is set as text: programs choose it. */
+  update(row) {
     this.row = row;
     this.element.dataset.pane = row.id;
     this.element.classList.toggle("dead", row.dead);
-    for (const name of ["place", "command"]) this.say(name, row[name]);
+    for (const name of ["place", "command"]) this.setText(name, row[name]);
     const server = row.server === "default" ? "" : row.server;
     const window = row.window === row.command ? "" : row.window;
-    this.say("title", [server, window, row.title].filter(Boolean).join(" · "));
-    this.say("size", `${row.columns}×${row.rows}`);
-    this.say("state", this.state());
+    this.setText("title", [server, window, row.title].filter(Boolean).join(" · "));
+    this.setText("size", `${row.columns}×${row.rows}`);
+    this.setText("state", this.describeState());
     this.bar.title = `${row.place} ${row.id} ${row.window} ${row.path}`;
   }
 
-  state() {
+  describeState() {
     if (this.row.dead) return this.row.exitCode === null ? "ended" : `ended (${this.row.exitCode})`;
-    if (this.skipped) return `${size(this.skipped)} not drawn`;
+    if (this.skipped) return `${formatSize(this.skipped)} not drawn`;
     return this.row.inMode ? "scrolled back" : "";
   }
 
-  say(name, text) {
+  setText(name, text) {
     const part = this.element.querySelector(`.${name}`);
     if (part.textContent !== text) part.textContent = text;
   }
 
-  /** Instead of a terminal, where the policy shows no text. */
-  closed(rule) {
+  /** Shows a message in place of the terminal: the policy forbids the text of panes. */
+  showClosed(rule) {
     if (this.frame.querySelector("p")) return;
-    const words = document.createElement("p");
-    words.textContent = `Its text is not shown: ${rule}.`;
-    this.frame.replaceChildren(words);
+    const message = document.createElement("p");
+    message.textContent = `Its text is not shown: ${rule}.`;
+    this.frame.replaceChildren(message);
   }
 
-  /** One thing after the other: a comparison means nothing before all that came earlier is written. */
-  take(what, facts) {
+  /** Runs actions one after another: a comparison is only valid when all earlier output is drawn. */
+  enqueue(action, facts) {
     const stream = this.stream;
     const isWanted = () => stream === this.stream && this.element.isConnected;
     this.waiting += 1;
     this.work = this.work
-      .then(() => isWanted() && this[what](facts))
+      .then(() => isWanted() && this[action](facts))
       .catch((error) => console.error(error))
       .finally(() => isWanted() && (this.waiting -= 1));
   }
 
-  /** Another stream begins, which tells everything anew. */
-  forget() {
+  /** Drops what is queued: a new stream begins, which sends everything again. */
+  startStream() {
     this.stream += 1;
     this.waiting = 0;
   }
 
-  data(facts) {
-    return this.write(facts.text);
+  write(facts) {
+    return this.writeText(facts.text);
   }
 
   async draw(facts) {
     if (facts.is_comparison && this.terminal && isShown(this.terminal, facts)) return;
-    this.count(facts.skipped ?? 0);
+    this.countSkipped(facts.skipped ?? 0);
     this.fit(facts.columns, facts.rows);
-    await this.write(picture(facts));
+    await this.writeText(drawScreen(facts));
   }
 
-  write(text) {
+  writeText(text) {
     return new Promise((done) => (this.terminal ? this.terminal.write(text, done) : done()));
   }
 
-  count(skipped) {
+  countSkipped(skipped) {
     if (!skipped) return;
     this.skipped += skipped;
-    this.say("state", this.state());
-    clearTimeout(this.still);
-    this.still = setTimeout(() => {
+    this.setText("state", this.describeState());
+    clearTimeout(this.skipTimer);
+    this.skipTimer = setTimeout(() => {
       this.skipped = 0;
-      this.say("state", this.state());
-    }, STILL_MS);
+      this.setText("state", this.describeState());
+    }, SKIP_NOTICE_MS);
   }
 
   fit(columns, rows) {
@@ -115,7 +115,7 @@ export class Pane {
     requestAnimationFrame(() => this.scale());
   }
 
-  /** A terminal without a way in: no stdin, no keys, no links; what it would answer has no listener. */
+  /** Opens a terminal without input: no stdin, keys or links, and no listener for its answers. */
   open(columns, rows) {
     this.terminal = new Terminal({
       cols: columns, rows, scrollback: SCROLLBACK, fontSize: 13, fontFamily: FONT, theme: theme(), minimumContrastRatio: LEAST_CONTRAST,
@@ -125,10 +125,10 @@ export class Pane {
     this.terminal.attachCustomKeyEventHandler(() => false);
     this.terminal.textarea.tabIndex = -1;
     this.terminal.textarea.readOnly = true;
-    this.resized = new ResizeObserver(() => this.scale());
-    this.resized.observe(this.frame);
-    this.themed = () => (this.terminal.options.theme = theme());
-    light.addEventListener("change", this.themed);
+    this.resizeObserver = new ResizeObserver(() => this.scale());
+    this.resizeObserver.observe(this.frame);
+    this.updateTheme = () => (this.terminal.options.theme = theme());
+    light.addEventListener("change", this.updateTheme);
   }
 
   scale() {
@@ -149,21 +149,22 @@ export class Pane {
     if (!isLarge) this.terminal?.scrollToBottom();
   }
 
-  used() {
+  /** Highlights the pane for a moment. */
+  flash() {
     this.element.classList.remove("used");
     requestAnimationFrame(() => this.element.classList.add("used"));
   }
 
   remove() {
-    this.resized?.disconnect();
-    if (this.themed) light.removeEventListener("change", this.themed);
-    clearTimeout(this.still);
+    this.resizeObserver?.disconnect();
+    if (this.updateTheme) light.removeEventListener("change", this.updateTheme);
+    clearTimeout(this.skipTimer);
     this.terminal?.dispose();
     this.terminal = undefined;
     this.element.remove();
   }
 }
 
-function size(bytes) {
+function formatSize(bytes) {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

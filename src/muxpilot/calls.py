@@ -1,0 +1,106 @@
+"""The types of a call: its request, its caller, its record, and the interfaces of policy and audit.
+
+Dispatch, policy and audit share these types, so that none of them imports another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from muxpilot.records import record
+from muxpilot.tmux import Tmux
+from muxpilot.toolkit.answers import Answer
+from muxpilot.toolkit.spec import Tool
+
+Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
+
+# Gets the result of a watch (`watch.result.WatchResult`) and the exit code of a program that has ended.
+OnWatchEnd = Callable[[Any, int | None], Awaitable[None]]
+
+# For a tool that acts on servers or panes which its arguments do not name as targets: raises Denied for one.
+CheckPart = Callable[[Tmux, Mapping[str, Any]], Coroutine[Any, Any, None]]
+
+
+async def no_progress(progress: float, total: float | None, message: str) -> None:
+    """Ignore progress: the caller did not ask for it."""
+
+
+def watch_not_owned(watch: str) -> None:
+    """Let a watch run until its timeout: we cannot tell when this caller disconnects."""
+
+
+@record
+class Caller:
+    """The client that makes a call."""
+
+    progress: Progress = no_progress
+    on_watch_end: OnWatchEnd | None = None
+    # Gets the id of each watch that ends with the client's connection.
+    own_watch: Callable[[str], None] = watch_not_owned
+
+
+@dataclass(slots=True)
+class CallRequest:
+    """A call whose tool is known, whose arguments are parsed and whose targets are ids."""
+
+    tool: Tool
+    tmux: Tmux
+    arguments: dict[str, Any]
+    # Whether the call itself says which server it means.
+    names_server: bool = False
+    # Names the call in the log.
+    number: int = 0
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """The outcome of a call, as the audit log keeps it."""
+
+    name: str
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    uri: str | None = None
+    request: CallRequest | None = None
+    outcome: str = "ok"
+    answer: Answer | None = None
+    is_secret: bool = False
+    made_by: str | None = None
+    seconds: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+    number: int = 0
+
+
+# Builds what a tool gets as its first argument.
+ContextFactory = Callable[[CallRequest, Caller, CheckPart], Any]
+
+
+class CallPolicy(Protocol):
+    """Interface of the policy. Every check raises Denied to refuse."""
+
+    @property
+    def restricts_targets(self) -> bool:
+        """Say whether some servers, sessions or panes may not be reached."""
+
+    def is_tool_closed(self, name: str) -> bool:
+        """Return whether no call of the tool is allowed, so that it is not listed."""
+
+    def check_tool_open(self, tool: Tool) -> None:
+        """Check the tool alone, before its arguments are parsed."""
+
+    def check_server(self, tool: Tool, tmux: Tmux) -> None:
+        """Check the server, before muxpilot sends it a request."""
+
+    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+        """Check the whole call, before it does something. Targets are ids."""
+
+
+class CallAudit(Protocol):
+    """Interface of the audit log."""
+
+    async def inspect_before_call(self, record: CallRecord) -> None:
+        """Note what can be seen only before the call runs."""
+
+    def write(self, record: CallRecord) -> None:
+        """Write the record of a call that has ended, whatever its outcome."""

@@ -1,0 +1,138 @@
+"""What the parts that work on one pane share: its shells, its stream, its activity, and how to ask it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from muxpilot.processes.quick_checks import is_in_foreground, program_image
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.shell_table import KEY
+from muxpilot.shells.osc133 import MarkScanner
+from muxpilot.shells.pane_activity import PaneActivity
+from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
+from muxpilot.timing import ShellTiming
+from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
+from muxpilot.trace import area
+
+# Returns a context in which no other caller of this muxpilot types into the pane.
+PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
+
+
+class PaneContext:
+    """A pane with shells in it, for the parts that wait for its prompt, load marks and run commands."""
+
+    def __init__(
+        self, tmux: Tmux, row: Pane, typing_lock: PaneTypingLock, *, timing: ShellTiming | None = None
+    ) -> None:
+        self.tmux = tmux
+        self.row = row
+        self.typing_lock = typing_lock
+        self.timing = timing or ShellTiming()
+        self.trace = area("shells").child(server=tmux.socket, pane=row.id)
+        self.activity = PaneActivity()
+        self.scanner = MarkScanner()
+        self.stack = ShellStack(
+            self.scanner, self.notify, self._is_behind_other, timing=self.timing, trace=self.trace
+        )
+        self.stream: PaneStream | None = None
+
+    @property
+    def pane(self) -> PaneId:
+        return self.row.id
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether the pane's tmux is on another host, where we cannot ask its kernel."""
+        return self.row.remote_shell is not None
+
+    def hold_typing(self) -> AbstractAsyncContextManager[None]:
+        return self.typing_lock(self.tmux, self.row.id)
+
+    def notify(self) -> None:
+        """Wake all tasks that wait for a change of the pane or of a command in it."""
+        self.activity.notify()
+        for shell in self.stack.shells:
+            if shell.command is not None:
+                shell.command.notify_change()
+
+    async def read_state(self) -> ForegroundState:
+        """Return what the program in front does, as the system tells. The event loop goes on meanwhile."""
+        return await read_state(self.row)
+
+    def is_in_foreground(self, shell: NestedShell) -> bool | None:
+        """Return whether a shell has the terminal to itself; None where the system does not tell."""
+        return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
+
+    def _is_behind_other(self, shell: NestedShell) -> bool:
+        return self.is_in_foreground(shell) is False
+
+    def is_replaced(self, shell: NestedShell) -> bool:
+        """Return whether another program has taken the shell's place, in the same process."""
+        image = None if self.is_remote else program_image(shell.pid)
+        return shell.image is not None and image is not None and image != shell.image
+
+    def note_image(self, shell: NestedShell) -> None:
+        if not self.is_remote:
+            shell.image = program_image(shell.pid)
+
+    async def ask_typed_length(self, shell: NestedShell) -> int | None:
+        """Press the private key. Return how much is typed at the prompt, or None if the shell is silent."""
+        shell.prompt.typed_length = None
+        await self.tmux.input.send_bytes(self.pane, KEY)
+        await self.activity.wait_until(
+            lambda: shell.prompt.typed_length is not None or shell.phase is Phase.RUNNING,
+            self.timing.key_answer_s,
+        )
+        shell.trace.debug("private key pressed", typed_length=shell.prompt.typed_length)
+        return shell.prompt.typed_length
+
+    async def wait_for_redraw(self) -> None:
+        """Wait until the line editor has drawn its line again."""
+        await self.activity.wait_for_quiet(self.timing.redraw_quiet_s, self.timing.redraw_quiet_tries)
+
+    async def sync_with_tmux(self) -> None:
+        """Wait until all output that tmux had read by now has reached our stream.
+
+        tmux answers a request after the output that came before it. Over ssh that order is not certain.
+        """
+        if not self.is_remote:
+            await self.tmux.panes.get(self.pane)
+
+    async def read_to_stream_end(self) -> None:
+        """Wait until all bytes that are in the stream now have been read."""
+        if self.stream is not None:
+            await self.activity.wait_until_read(self.stream.end, self.timing.read_stream_s)
+
+    async def wait_until_shell_reads(self) -> None:
+        """Wait until the shell reads its terminal.
+
+        Some shells print the prompt before they turn the echo off. A line typed earlier is echoed twice.
+        """
+        timing = self.timing
+        for _ in range(timing.shell_reads_tries):
+            if self.activity.silence_s() > timing.shell_reads_s:
+                return
+            state = await self.read_state()
+            # Between two programs none is in the foreground.
+            is_between = state.foreground_pid is None and not self.is_remote
+            if state.waiting_for == "shell" or not (state.is_known or is_between):
+                return
+            await asyncio.sleep(timing.shell_reads_s / timing.shell_reads_tries)
+
+    async def clear_line(self, shell: NestedShell) -> None:
+        """Press Ctrl-C until the prompt is back.
+
+        fish ignores keys while a key binding runs, so it needs several. Other shells take each of them,
+        however late: one too many would interrupt the next command.
+        """
+        times = self.timing.clear_line_tries if shell.kind.drops_early_keys else 1
+        for _ in range(times):
+            shell.trace.debug("line cleared with Ctrl-C")
+            await self.tmux.input.press(self.pane, "C-c")
+            await self.activity.wait_until(
+                lambda: shell.phase is Phase.PROMPT, self.timing.clear_line_s / times
+            )
+            if shell.phase is Phase.PROMPT:
+                return

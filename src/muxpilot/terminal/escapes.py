@@ -1,0 +1,87 @@
+"""The escape sequences of terminals: the only module that spells those that several others need.
+
+A terminal reads four forms (ECMA-48; tmux accepts them in `input.c`):
+
+    control sequence   ESC [ parameters intermediates final     colours, cursor movements, modes
+    string             ESC ] … BEL, or ESC ] … ESC \\            titles, clipboard, links, marks of shells
+                       ESC P, X, ^, _ or k … ESC \\              images, pass-through, titles of GNU screen
+    escape sequence    ESC intermediates final                  save cursor, character sets
+    control character  one byte                                 line feed, backspace, bell
+
+The names without `_BYTES` are text. Patterns are strings that other patterns are built of; all of them are
+ASCII, so `.encode()` gives the pattern for bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+ESC = "\x1b"
+ESC_BYTES = b"\x1b"
+BEL_BYTES = b"\x07"
+CSI = "\x1b["  # begins a control sequence
+OSC_BYTES = b"\x1b]"  # begins a string that BEL may end
+# For a negated character class in a pattern of bytes: what cannot be inside a string that BEL ends.
+STRING_ENDS_BYTES = rb"\x07\x1b"
+
+CSI_SEQUENCE = r"\x1b\[[0-?]*[ -/]*[@-~]"
+ESCAPE_SEQUENCE = r"\x1b[ -/]*[0-~]"
+# Either of the two; `re` searches this a tenth faster than the alternation of both.
+ANY_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])"
+SGR_SEQUENCE = r"\x1b\[[0-9;:]*m"  # colours and attributes of text
+# The beginning of a control or escape sequence at the end of the data, whose rest has not arrived.
+TORN_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z"
+STRING_START = r"\x1b[\]PX^_k]"
+STRING_END = r"\x07|\x1b\\|[\x18\x1a]"
+# The same with a torn string, or with carriage returns whose line feed may follow.
+TORN_OUTPUT = r"(?:\r+|\x1b(?:\[[0-?]*[ -/]*|[ -/]*|[\]X^_kP][^\x07\x1b]{0,4096}\x1b?)?)\Z"
+# What line editors print while a person types. Simpler than the above: the echo of a line is compared without
+# these, and a character too many or too few does not matter there.
+LINE_EDITOR_SEQUENCE = r"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]"
+
+# Full-screen programs switch to the alternate screen by one of these modes: tmux knows all three.
+ALTERNATE_MODES = ("1049", "1047", "47")
+# One sequence may set several modes. tmux discards a sequence with more than 63 bytes of parameters.
+_MORE_MODES = "[0-9;]{0,60}"
+_ALTERNATE = rf"\x1b\[\?(?:{_MORE_MODES};)?(?:{'|'.join(ALTERNATE_MODES)})(?:;{_MORE_MODES})?"
+ALTERNATE_SEQUENCE = f"{_ALTERNATE}[hl]"
+# Group 1 is `h` where a full-screen program begins, and `l` where it ends.
+ALTERNATE_SWITCH = re.compile(f"{_ALTERNATE}([hl])")
+ALTERNATE_SWITCH_BYTES = re.compile(f"{_ALTERNATE}([hl])".encode())
+
+SGR = re.compile(r"\x1b\[([0-9;:]*)m")  # group 1 is the parameters
+
+PASTE_START_BYTES = b"\x1b[200~"
+PASTE_END_BYTES = b"\x1b[201~"
+PASTE_END = "\x1b[201~"
+# A program asks for bracketed pastes with this and `h`, and ends that with `l`.
+PASTE_MODE_BYTES = b"\x1b[?2004"
+
+RESET_TERMINAL = "\x1bc"
+RESET_STYLE = "\x1b[0m"
+CLEAR_SCREEN = "\x1b[H\x1b[2J"
+ERASE_ROW_BYTES = b"\x1b[2K"
+DIM_BYTES = b"\x1b[2m"
+HIDE_CURSOR = "\x1b[?25l"
+LEAVE_ALTERNATE_SCREEN = "\x1b[?1049l"
+# Margins (which move the cursor home, so it is saved), style, character set, reverse video, origin mode, line
+# wrap, cursor and its shape.
+RESTORE_DEFAULTS = "\x1b7\x1b[r\x1b8\x1b[0m\x1b(B\x0f\x1b[?5;6l\x1b[?7;25h\x1b[0 q"
+
+
+def count_torn_mark(data: bytes, introducer: bytes, *, longest: int, start: int = 0) -> int:
+    """Return how many of the last bytes may be the beginning of a mark: an OSC string that BEL ends.
+
+    No mark is longer than `longest` bytes; `start` is the end of the last complete one.
+    """
+    at = data.rfind(ESC_BYTES, max(start, len(data) - longest))
+    if at < 0:
+        return 0
+    tail = data[at:]
+    is_mark = introducer.startswith(tail) or (tail.startswith(introducer) and BEL_BYTES not in tail)
+    return len(tail) if is_mark else 0
+
+
+def move_cursor(column: int, row: int) -> str:
+    """Return the sequence that moves the cursor; both numbers count from 0."""
+    return f"\x1b[{row + 1};{column + 1}H"

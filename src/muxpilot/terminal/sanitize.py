@@ -1,0 +1,49 @@
+"""Remove from pane text what a person would not see but a model would read.
+
+Removed are control characters other than line feed and tab, escape sequences (colours may stay), zero-width
+characters, soft hyphens, bidirectional overrides, embeddings and isolates, tag characters and stray variation
+selectors. A joiner or a variation selector stays where it is part of an emoji or a glyph.
+"""
+
+from __future__ import annotations
+
+import re
+
+from muxpilot.terminal.escapes import CSI_SEQUENCE, ESCAPE_SEQUENCE, SGR_SEQUENCE
+
+_HIDDEN_RANGES = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_SUSPECT = re.compile(f"[{_HIDDEN_RANGES}{_CONTROLS}]")
+_SUSPECT_JSON = re.compile(rf"[{_HIDDEN_RANGES}\x7f-\x9f]|\\u00|\\[bfr]")
+_SUSPECT_ASCII_JSON = ("\\", "\x7f")  # searching for these takes a fiftieth of the time
+
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+# The groups that may stay are tried before those that are removed.
+_PARTS = re.compile(
+    rf"(?P<joined>(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}]))"
+    rf"|(?P<selected>(?<=[{_EMOJI}0-9#*])[\ufe0e\ufe0f])"
+    rf"|(?P<colour>{SGR_SEQUENCE})"
+    rf"|(?P<sequence>{CSI_SEQUENCE}|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|{ESCAPE_SEQUENCE})"
+    rf"|(?P<hidden>[{_HIDDEN_RANGES}{_CONTROLS}])"
+)
+
+
+def sanitize_text(text: str, *, colors: bool = False) -> str:
+    """Return the text without hidden characters; with `colors`, colour codes stay."""
+    if (text.isprintable() and text.isascii()) or not _SUSPECT.search(text):
+        return text
+    kept = ("joined", "selected", "colour") if colors else ("joined", "selected")
+    return _PARTS.sub(lambda found: found[0] if found.lastgroup in kept else "", text)
+
+
+def is_clean_json(text: str) -> bool:
+    """Return True if no string in this JSON text can contain a hidden character. Cheaper than parsing it."""
+    if text.isascii() and not any(sign in text for sign in _SUSPECT_ASCII_JSON):
+        return True
+    return _SUSPECT_JSON.search(text) is None

@@ -1,0 +1,76 @@
+"""The panes whose output is followed, and the streams of our own panes that ended lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muxpilot.tmux.ids import PaneId
+from muxpilot.tmux.streams.control_output import ControlOutputSource
+from muxpilot.tmux.streams.pipe import PipeSource
+from muxpilot.tmux.streams.stream import PaneStream
+
+_ENDED_STREAMS_KEPT = 32
+
+
+@dataclass(slots=True, eq=False)
+class FollowedPane:
+    """A pane's stream, the number of its followers, and its one source: a pipe, or a control client."""
+
+    stream: PaneStream
+    followers: int = 0
+    is_own: bool = False
+    pipe: PipeSource | None = None
+    control: ControlOutputSource | None = None
+    server_pid: int | None = None  # another server gives the same ids to other panes
+    is_check_pending: bool = False
+
+    @property
+    def pane(self) -> PaneId:
+        return self.stream.pane
+
+    @property
+    def has_source(self) -> bool:
+        return self.pipe is not None or (self.control is not None and self.control.is_connected)
+
+    @property
+    def needs_source(self) -> bool:
+        return not self.has_source and self.stream.ended is None
+
+
+class FollowedPanes:
+    """All followed panes by id."""
+
+    def __init__(self) -> None:
+        self._panes: dict[PaneId, FollowedPane] = {}
+        self._ended: dict[PaneId, PaneStream] = {}
+
+    def __iter__(self) -> Iterator[FollowedPane]:
+        return iter(list(self._panes.values()))
+
+    def get(self, pane: PaneId) -> FollowedPane | None:
+        return self._panes.get(pane)
+
+    def is_current(self, followed: FollowedPane) -> bool:
+        return self._panes.get(followed.pane) is followed
+
+    def add(self, followed: FollowedPane) -> None:
+        self._panes[followed.pane] = followed
+        if followed.is_own:
+            self._ended.pop(followed.pane, None)
+
+    def remove(self, followed: FollowedPane) -> None:
+        if self.is_current(followed):
+            del self._panes[followed.pane]
+
+    def find_stream(self, pane: PaneId) -> PaneStream | None:
+        """Return the stream of a followed pane, or of one of our own that ended lately."""
+        followed = self._panes.get(pane)
+        return followed.stream if followed is not None else self._ended.get(pane)
+
+    def remember_ended(self, followed: FollowedPane) -> None:
+        """Keep the stream of one of our own panes: its creator may ask for the last output a little later."""
+        if followed.is_own:
+            self._ended[followed.pane] = followed.stream
+            while len(self._ended) > _ENDED_STREAMS_KEPT:
+                del self._ended[next(iter(self._ended))]

@@ -1,0 +1,36 @@
+"""The declaration of a resource: an address, and the tool that reads it."""
+
+from __future__ import annotations
+
+import re
+
+from muxpilot.records import record
+
+JSON = "application/json"
+TEXT = "text/plain"
+
+
+@record
+class ResourceRow:
+    """One kind of resource. Variables in the address become arguments of the tool."""
+
+    template: str
+    tool: str
+    title: str
+    mime: str
+    # Arguments that the address implies.
+    fixed: tuple[tuple[str, object], ...] = ()
+    # The tool that lists such things, where policy may close it while the reader is open.
+    lister: str | None = None
+
+    @property
+    def variable(self) -> str | None:
+        """Return the first variable of the address, or None for a fixed address."""
+        found = re.search(r"\{(\w+)\}", self.template)
+        return found[1] if found else None
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the values of the variables, or None if the address is of another kind."""
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.template))
+        found = re.fullmatch(pattern, uri)
+        return found.groupdict() if found else None

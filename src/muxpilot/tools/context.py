@@ -1,0 +1,64 @@
+"""What a tool gets to work with: the server of its call, the caller, and the application's services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import field
+
+from muxpilot.calls import Caller, CheckPart
+from muxpilot.reading.pane_cursor import PaneReaders
+from muxpilot.record.recordings import Recordings
+from muxpilot.records import record
+from muxpilot.shells.command_registry import CommandRegistry
+from muxpilot.timing import ReplTiming
+from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
+from muxpilot.tmux.servers import TmuxServers
+from muxpilot.watch.registry import WatchRegistry
+
+
+@record
+class Services:
+    """The parts of the application that outlive a call."""
+
+    servers: TmuxServers
+    shells: CommandRegistry
+    locks: PaneLocks
+    pane_readers: PaneReaders = field(default_factory=PaneReaders)
+    watches: WatchRegistry = field(default_factory=WatchRegistry)
+    recordings: Recordings = field(default_factory=Recordings)
+    # The folders of security.allowed_buffer_paths. None: buffer files are kept in a private folder.
+    buffer_paths: tuple[str, ...] | None = None
+    # The environment variables of this process.
+    environment: Mapping[str, str] = field(default_factory=dict)
+    repl_timing: ReplTiming = ReplTiming()
+
+    async def close(self) -> None:
+        """Stop everything but the servers, which the application closes."""
+        await self.watches.close()
+        await self.recordings.close()
+        await self.shells.close()
+        await self.pane_readers.close()
+
+
+@record
+class Context:
+    """One call. `tmux` is the server that its `socket` names."""
+
+    tmux: Tmux
+    services: Services
+    caller: Caller
+    check_part: CheckPart
+    # Whether the call itself says which server it means.
+    names_server: bool = False
+    # Names the call in the log.
+    call: int = 0
+
+    def lock_pane(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
+        """Hold a pane while this call types into it."""
+        return self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=str(self.call))
+
+    def lock_dialogue(self, pane: PaneId) -> AbstractAsyncContextManager[None]:
+        """Hold a pane for one input to the program in it and the answer."""
+        return self.services.locks.hold(self.tmux, pane, PaneUse.DIALOGUE, holder=str(self.call))

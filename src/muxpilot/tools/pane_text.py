@@ -1,0 +1,170 @@
+"""Tools that read the text of panes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+from muxpilot.errors import BadInput, NotFound
+from muxpilot.patterns import compile_matcher
+from muxpilot.reading.pane_cursor import ALL_LINES
+from muxpilot.reading.scrollback import read_scrollback
+from muxpilot.records import record
+from muxpilot.tmux import PaneId, SessionId
+from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
+from muxpilot.toolkit.argument_types import Between
+from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.context import Context
+
+_FEW_LINES = 2000  # more are matched in a thread, beside the event loop
+_LONGEST_ROW = 1 << 16
+
+
+@record
+class NewPaneText:
+    pane_id: str
+    text: str
+    cursor: str
+    new_lines: int
+    missed_lines: int
+    truncated: bool
+    alternate_screen: bool
+
+
+@record
+class PaneMatch:
+    pane_id: str
+    line: int
+    text: str
+    before: list[str]
+    after: list[str]
+
+
+@record
+class PaneMatches:
+    matches: list[PaneMatch]
+    truncated: bool
+
+
+@tool(Effect.READ, STARRED, "capture")
+async def capture_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    lines: Annotated[int, "Maximum, the last ones", Between(1, 1000000)] = 200,
+    colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
+    start: Annotated[int | str | None, "First line: 0 = top of screen, -5 = above it, - = oldest"] = None,
+    end: Annotated[int | str | None, "Last line, same numbering"] = None,
+    join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
+) -> str:
+    """Get what a pane shows now. To read only new output, use read-pane."""
+    if start is None and end is None:
+        rows = await ctx.tmux.capture.last_lines(pane_id, lines, colors=colors, join=join)
+    else:
+        first, last = _check_line("start", start), _check_line("end", end)
+        rows = await ctx.tmux.capture.rows_between(pane_id, first, last, colors=colors, join=join)
+        rows = strip_trailing_blank_rows(rows)
+    return "\n".join(row[:_LONGEST_ROW] for row in rows)
+
+
+def _check_line(argument: str, number: int | str | None) -> int | str | None:
+    if number is not None and not re.fullmatch("-|-?[0-9]{1,9}", str(number)):
+        raise BadInput(
+            f"The argument {argument!r} must be a line number, not {str(number)[:20]!r}.",
+            "Use 0 for the top of the screen, -5 for five lines above it, or - for the first or last line.",
+        )
+    return number
+
+
+@tool(Effect.READ, STARRED, "capture")
+async def read_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    since: Annotated[str | None, "cursor of an earlier answer; default: the last lines"] = None,
+    max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 200,
+    grep: Annotated[str | None, "Only lines that match this RE2 regex"] = None,
+) -> NewPaneText:
+    """Read what a pane printed since the cursor: cheap to repeat.
+
+    `missedLines` are lost; `truncated` means that there were more than maxLines."""
+    fits = compile_matcher(grep, "regex", "grep") if grep is not None else None
+    look_back = max_lines if fits is None else ALL_LINES
+    reading = await ctx.services.pane_readers.read(ctx.tmux, pane_id, since, look_back)
+    wanted = reading.lines if fits is None else await _select_matching(reading.lines, fits)
+    kept = wanted[-max_lines:]
+    is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
+    return NewPaneText(
+        pane_id,
+        "\n".join(row[:_LONGEST_ROW] for row in kept),
+        reading.cursor,
+        len(reading.lines),
+        reading.missed,
+        reading.has_more or is_cut,
+        reading.is_alternate,
+    )
+
+
+@tool(Effect.READ, PRIMITIVE, "capture")
+async def search_panes(
+    ctx: Context,
+    query: Annotated[str, "Text or pattern"],
+    mode: Annotated[Literal["literal", "regex"], "regex is RE2"] = "literal",
+    pane_ids: Annotated[list[PaneId] | None, "Only these panes"] = None,
+    session_id: Annotated[SessionId | None, "Only this session's panes"] = None,
+    max_matches: Annotated[int, "Maximum", Between(1, 10000)] = 50,
+    context_lines: Annotated[int, "Lines of context on each side", Between(0, 100)] = 2,
+) -> PaneMatches:
+    """Search the whole scrollback of panes. `line` is a line number for capture-pane."""
+    fits = compile_matcher(query, mode, "query")
+    matches: list[PaneMatch] = []
+    for pane in await _select_panes(ctx, pane_ids, session_id):
+        try:
+            matches += await _search_pane(ctx, pane, fits, context_lines)
+        except NotFound:
+            if pane_ids is not None:
+                raise
+            continue  # it has closed since it was listed
+        if len(matches) > max_matches:
+            break
+    return PaneMatches(matches[:max_matches], truncated=len(matches) > max_matches)
+
+
+async def _select_panes(
+    ctx: Context, pane_ids: list[PaneId] | None, session: SessionId | None
+) -> list[PaneId]:
+    """Return the panes to search, each once: those that the call names and that are in its session."""
+    if pane_ids is not None and session is None:
+        return list(dict.fromkeys(pane_ids))
+    there = dict.fromkeys(row.id for row in await ctx.tmux.panes.list(session))
+    named = there if pane_ids is None else dict.fromkeys(pane_ids)
+    return [pane for pane in named if pane in there]
+
+
+async def _search_pane(
+    ctx: Context, pane: PaneId, fits: Callable[[str], bool], context: int
+) -> list[PaneMatch]:
+    whole = await read_scrollback(ctx.tmux, pane)
+    lines = whole.texts
+    hits = set(await _select_matching(lines, fits))
+    found = [at for at, text in enumerate(lines) if text in hits]
+    return [
+        PaneMatch(
+            pane,
+            whole.numbers[at],
+            lines[at],
+            lines[max(0, at - context) : at],
+            lines[at + 1 : at + 1 + context],
+        )
+        for at in found
+    ]
+
+
+async def _select_matching(lines: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    """Return the lines that match. Many lines are matched in a thread, beside the event loop."""
+    if len(lines) <= _FEW_LINES:
+        return [line for line in lines if fits(line)]
+    return await asyncio.to_thread(lambda: [line for line in lines if fits(line)])
+
+
+TOOLS = (capture_pane, read_pane, search_panes)

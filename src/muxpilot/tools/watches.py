@@ -1,0 +1,241 @@
+"""Tools that wait until something happens in a pane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from muxpilot.errors import BadInput
+from muxpilot.records import record
+from muxpilot.tmux import PaneId
+from muxpilot.toolkit.argument_flags import ArgumentFlag
+from muxpilot.toolkit.argument_types import Between
+from muxpilot.toolkit.spec import ONLY_ALL, WORKFLOW, Effect, tool
+from muxpilot.tools.context import Context
+from muxpilot.watch.changes import wait_until_quiet
+from muxpilot.watch.mark_tracker import track_marks
+from muxpilot.watch.progress import MODES, ProgressMode
+from muxpilot.watch.registry import WatchListener, WatchPlan
+from muxpilot.watch.result import WatchResult
+from muxpilot.watch.start import start_command
+from muxpilot.watch.trigger import Trigger
+from muxpilot.watch.triggers import parse_triggers, readiness_trigger
+
+LONGEST_S = 86_400
+# For typing, reading the state and answering, besides the wait itself.
+_BESIDES_S = 15.0
+_HOUR_S = 3600
+
+ModeName = Annotated[str, "Progress: quick medium slow line bunch screen"]
+Seconds = Annotated[float, "Seconds"]
+Triggers = Annotated[
+    str | list[str],
+    "exit shell user_input password error bell idle:S pattern:RE port:N url:U file:P change quiet:MS",
+]
+SameTriggers = Annotated[str | list[str], "As in watch-pane"]
+
+
+def _deadline(arguments: Mapping[str, Any]) -> float:
+    """Check the timeout and return the deadline. A limit in the schema would cost every client tokens."""
+    timeout_s = float(arguments["timeout"])
+    if not 0 <= timeout_s <= LONGEST_S:
+        raise BadInput(f"The argument 'timeout' must be from 0 to {LONGEST_S}.")
+    return timeout_s + _BESIDES_S
+
+
+@tool(
+    Effect.TYPE,
+    WORKFLOW,
+    "watch",
+    more_groups=("execute",),
+    deadline_s=_deadline,
+    reports_progress=True,
+)
+async def start_and_watch(
+    ctx: Context,
+    command: Annotated[str, "Command line", ArgumentFlag.SHELL],
+    pattern: Annotated[str, "RE2 regex for the line that means ready"],
+    pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
+    mode: ModeName = "quick",
+    triggers: SameTriggers = "exit,error",
+    timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
+) -> WatchResult:
+    """Start a command and wait until it is ready, fails or ends."""
+    if not command.strip():
+        raise BadInput("The argument 'command' is empty.", "Give a command to type.")
+    wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
+    pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
+    plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
+    start = start_command(
+        command, ctx.services.shells, is_new=pane_id is None, timing=ctx.services.watches.timing
+    )
+    return await ctx.services.watches.run(replace(plan, start=start))
+
+
+@tool(Effect.READ, WORKFLOW, "watch", deadline_s=_deadline, reports_progress=True)
+async def watch_pane(
+    ctx: Context,
+    pane_id: PaneId,
+    mode: Annotated[str, "As in start-and-watch"] = "medium",
+    triggers: Triggers = "exit,user_input,error",
+    timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
+) -> WatchResult:
+    """Wait for the first trigger; only new output counts."""
+    wanted, pace = _parse(ctx, triggers), _mode(mode)
+    return await ctx.services.watches.run(
+        await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
+    )
+
+
+def _parse(ctx: Context, triggers: str | Sequence[str]) -> tuple[Trigger, ...]:
+    return parse_triggers(triggers, hosts=ctx.services.watches.limits.hosts)
+
+
+def _mode(name: str) -> ProgressMode:
+    if name not in MODES:
+        raise BadInput(f"The argument 'mode' must be one of {', '.join(MODES)}, not {name[:20]!r}.")
+    return MODES[name]
+
+
+async def _make_plan(
+    ctx: Context,
+    pane: PaneId,
+    wanted: Sequence[Trigger],
+    *,
+    timeout_s: float,
+    mode: ProgressMode | None = None,
+) -> WatchPlan:
+    """Return the plan of a watch; without a mode, it reports no progress."""
+    _refuse_local_triggers(ctx, wanted)
+    return WatchPlan(
+        ctx.tmux,
+        pane,
+        wanted,
+        timeout_s,
+        marks=await track_marks(ctx.tmux, pane, ctx.services.shells),
+        listener=(
+            WatchListener(ctx.caller.progress, mode, ctx.caller.on_watch_end)
+            if mode is not None
+            else WatchListener(on_end=ctx.caller.on_watch_end)
+        ),
+    )
+
+
+def _refuse_local_triggers(ctx: Context, wanted: Sequence[Trigger]) -> None:
+    """Refuse triggers for ports, URLs and files if the pane is on another host: they look at this one."""
+    here = [trigger.word for trigger in wanted if trigger.looks_at_this_machine]
+    if here and ctx.tmux.is_remote:
+        raise BadInput(
+            f"The trigger {here[0]!r} looks at this machine, but the pane is on another host.",
+            "Use pattern: or exit, or a command that waits.",
+        )
+
+
+@record
+class PaneChange:
+    pane_id: str
+    changed: bool
+    timed_out: bool
+    waited_ms: int
+    quiet_ms: int
+
+
+@tool(
+    Effect.READ,
+    ONLY_ALL,
+    "watch",
+    deadline_s=lambda arguments: (arguments["timeout_ms"] or 1000 * LONGEST_S) / 1000 + _BESIDES_S,
+)
+async def wait_for_pane_change(
+    ctx: Context,
+    pane_id: PaneId,
+    timeout_ms: Annotated[int | None, "Maximum wait; default: 30000", Between(0, 1000 * LONGEST_S)] = None,
+    stable_ms: Annotated[
+        int | None, "Required quiet time; default: 250", Between(0, 1000 * LONGEST_S)
+    ] = None,
+) -> PaneChange:
+    """Wait until a pane has changed and is quiet again."""
+    limits = ctx.services.watches.limits
+    timeout_s, stable_s = limits.timeout_s(timeout_ms), limits.stable_s(stable_ms)
+    change = await wait_until_quiet(ctx.tmux, pane_id, timeout_s=timeout_s, stable_s=stable_s)
+    return PaneChange(
+        pane_id,
+        change.has_changed,
+        change.is_timed_out,
+        round(change.waited_s * 1000),
+        round(change.quiet_s * 1000),
+    )
+
+
+@record
+class WatchStarted:
+    watch_id: str
+
+
+@record
+class WatchReport:
+    """The state of a watch. The event is present once it is done."""
+
+    watch_id: str
+    pane_id: str
+    status: str
+    event: str | None = None
+    detail: str | None = None
+    elapsed: float | None = None
+    output: str | None = None
+    pane_state: object | None = None
+
+
+@record
+class WatchCancelled:
+    watch_id: str
+    cancelled: bool
+
+
+WatchId = Annotated[str, "watchId from notify-when"]
+
+
+@tool(Effect.CREATE, ONLY_ALL, "watch", with_channel=True)
+async def notify_when(
+    ctx: Context,
+    pane_id: PaneId,
+    triggers: Triggers = "exit,user_input,error",
+    timeout: Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)] = _HOUR_S,  # noqa: ASYNC109 - likewise
+) -> WatchStarted:
+    """Watch a pane in the background; returns at once.
+
+    The event arrives by channel, by a subscription to tmux://watch/ID, and in get-watch."""
+    plan = await _make_plan(ctx, pane_id, _parse(ctx, triggers), timeout_s=timeout)
+    watch = await ctx.services.watches.start(plan)
+    ctx.caller.own_watch(watch)
+    return WatchStarted(watch)
+
+
+@tool(Effect.READ, ONLY_ALL, "watch", with_channel=True)
+async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
+    """Get the status of a watch: watching, done (with its event) or cancelled."""
+    kept = ctx.services.watches.get(watch_id)
+    if kept.result is None:
+        event = "lost" if kept.failure else None
+        return WatchReport(kept.id, kept.plan.pane, kept.status.value, event, kept.failure)
+    found = kept.result
+    return WatchReport(
+        kept.id,
+        found.pane_id,
+        kept.status.value,
+        found.event,
+        found.detail,
+        found.elapsed,
+        found.output,
+        found.pane_state,
+    )
+
+
+@tool(Effect.CHANGE, ONLY_ALL, "watch", with_channel=True)
+async def cancel_watch(ctx: Context, watch_id: WatchId) -> WatchCancelled:
+    """Cancel a watch; `cancelled` is false if it had already ended."""
+    return WatchCancelled(watch_id, await ctx.services.watches.cancel(watch_id))
+
+
+TOOLS = (start_and_watch, watch_pane, wait_for_pane_change, notify_when, get_watch, cancel_watch)
