@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Call, interleaved, machine, print_table
 from muxpilot.app import App, build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Call, Times, interleaved, machine, print_table, throughput
 from muxpilot.app import build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.tmux import Tmux
 from tests.rigs.sshd import Sshd, run_sshd
 from tests.rigs.waiting import end_server

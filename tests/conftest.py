@@ -22,6 +22,7 @@ from tests.rigs.live import LiveEngine
 from tests.rigs.tmux_trees import second_tmux
 from tests.rigs.waiting import LIMIT_S, end_server
 
+KEPT = ("PATH", "PYTEST_CURRENT_TEST")
 VARIABLES = {"SHELL": "/bin/sh", "PS1": "$ ", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
 _NUMBERS = itertools.count()
 
@@ -77,12 +78,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Remove from the environment what belongs to the person who runs the tests. Yield a folder for homes."""
+    """Replace the environment and umask of the person who runs the tests. Yield a folder for homes."""
     before = dict(os.environ)
     homes = tmp_path_factory.mktemp("homes")
+    kept = {name: before[name] for name in KEPT if name in before}
     os.environ.clear()
-    os.environ |= {"PATH": before["PATH"], "HOME": str(homes), **VARIABLES}
+    os.environ |= {**kept, "HOME": str(homes), **VARIABLES}
+    umask = os.umask(0o022)
     yield homes
+    os.umask(umask)
     os.environ.clear()
     os.environ |= before
 

@@ -64,3 +64,12 @@ def test_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
         file_lock.acquire(path)
+
+
+def test_a_lock_file_names_its_owner_to_those_that_wait(path: Path) -> None:
+    held = file_lock.acquire(path)
+    assert held is not None
+    assert file_lock.read_owner(held) is None
+    file_lock.write_owner(held, offset=16)
+    assert (file_lock.read_owner(held), file_lock.read_owner(held, offset=16)) == (None, os.getpid())
+    file_lock.release(path, held)

@@ -165,3 +165,40 @@ async def test_a_condition_that_never_holds_ends_with_the_time() -> None:
     signal = ChangeSignal()
     assert await signal.wait_until(lambda: False, 0.001) is False
     assert await signal.wait_until(lambda: True, 0) is True
+
+
+async def test_waiting_for_a_set_ends_with_the_time() -> None:
+    tasks = TaskSet()
+    task = tasks.start(wait_for_ever())
+    await tasks.wait(0.001)
+    assert not task.done()
+    tasks.cancel()
+    await tasks.wait()
+    assert task.cancelled()
+
+
+async def test_a_set_can_cancel_a_task_that_another_part_started() -> None:
+    tasks = TaskSet()
+
+    async def serve() -> None:
+        with tasks.include_current():
+            await wait_for_ever()
+
+    serving = asyncio.create_task(serve())
+    await asyncio.sleep(0)
+    assert len(tasks) == 1
+    tasks.cancel()
+    await asyncio.wait([serving], timeout=LIMIT_S)
+    assert serving.cancelled()
+    assert len(tasks) == 0
+
+
+async def test_the_error_of_an_awaited_task_is_its_callers_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fail() -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await TaskSet().start(fail(), is_awaited=True)
+    assert caplog.records == []

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
-from muxpilot.config import Settings
-from muxpilot.config.environment import variables
+from muxpilot.config.environment import own_pane_on, variables
+from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
@@ -105,7 +105,7 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
         locks,
         watches=WatchRegistry(limits=_watch_limits(settings), timing=timing.watch),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
-        environment=variables(),
+        own_pane_on=own_pane_on,
         repl_timing=timing.repl,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from muxpilot.calls import Caller, no_progress
+from muxpilot.tasks import TaskSet
 
 INTERVAL_S = 1.0
 
@@ -19,17 +20,15 @@ def report_while_running(name: str, caller: Caller, deadline_s: float) -> Iterat
         return
     loop = asyncio.get_running_loop()
     started = loop.time()
-    reports: list[asyncio.Task[None]] = []
+    reports = TaskSet()
     timer = loop.call_later(
-        INTERVAL_S,
-        lambda: reports.append(loop.create_task(_report_each_second(name, caller, started, deadline_s))),
+        INTERVAL_S, lambda: reports.start(_report_each_second(name, caller, started, deadline_s))
     )
     try:
         yield
     finally:
         timer.cancel()
-        for task in reports:
-            task.cancel()
+        reports.cancel()
 
 
 async def _report_each_second(name: str, caller: Caller, started: float, deadline_s: float) -> None:

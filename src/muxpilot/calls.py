@@ -5,6 +5,8 @@ Dispatch, policy and audit share these types, so that none of them imports anoth
 
 from __future__ import annotations
 
+import secrets
+import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from muxpilot.records import record
 from muxpilot.tmux import Tmux
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.spec import Tool
+from muxpilot.trace import area
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
@@ -22,6 +25,20 @@ OnWatchEnd = Callable[[Any, int | None], Awaitable[None]]
 
 # For a tool that acts on servers or panes which its arguments do not name as targets: raises Denied for one.
 CheckPart = Callable[[Tmux, Mapping[str, Any]], Coroutine[Any, Any, None]]
+
+
+_trace = area("calls")
+
+
+class UnknownTool(Exception):
+    """No tool of this name is offered. The protocol reports it as its own error, not as an answer."""
+
+
+def report_incident(where: str) -> str:
+    """Log the exception that is being handled, which is a bug in muxpilot. Return the text for the client."""
+    number = secrets.token_hex(4)
+    _trace.error("incident", incident=number, where=where, error=sys.exception())
+    return f"{where} failed because of a bug in muxpilot (incident {number}); see its log on stderr."
 
 
 async def no_progress(progress: float, total: float | None, message: str) -> None:
@@ -64,11 +81,13 @@ class CallRecord:
     uri: str | None = None
     request: CallRequest | None = None
     outcome: str = "ok"
+    # The name of the argument that is invalid, if the call was refused for one.
+    bad_argument: str | None = None
     answer: Answer | None = None
     is_secret: bool = False
     made_by: str | None = None
     seconds: float = 0.0
-    started: float = field(default_factory=time.monotonic)
+    started_at: float = field(default_factory=time.monotonic)
     number: int = 0
 
 

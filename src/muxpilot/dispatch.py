@@ -8,17 +8,24 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import secrets
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from muxpilot.call_progress import report_while_running
-from muxpilot.calls import CallAudit, Caller, CallPolicy, CallRecord, CallRequest, ContextFactory
+from muxpilot.calls import (
+    CallAudit,
+    Caller,
+    CallPolicy,
+    CallRecord,
+    CallRequest,
+    ContextFactory,
+    UnknownTool,
+    report_incident,
+)
 from muxpilot.config.scope import Scope
-from muxpilot.errors import Denied, MuxpilotError, NotAnswering, NotFound
+from muxpilot.errors import BadInput, Denied, MuxpilotError, NotAnswering, NotFound
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.tmux.connection.connection import without_policy_filter
 from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
@@ -30,10 +37,6 @@ from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.trace import Trace, area
 
 _trace = area("calls")
-
-
-class UnknownTool(Exception):
-    """No tool of this name is offered. The protocol reports it as its own error, not as an answer."""
 
 
 class _NoPolicy:
@@ -156,7 +159,7 @@ class Dispatch:
             record.answer = await self._answer(record, tool, caller, trace)
             return record.answer
         finally:
-            record.seconds = time.monotonic() - record.started
+            record.seconds = time.monotonic() - record.started_at
             if trace.is_debug:
                 _log_end(trace, record)
             self._audit.write(record)
@@ -186,7 +189,7 @@ class Dispatch:
             return _fail(record, tool, error)
         except MuxpilotError as error:
             return _fail(record, tool, error)
-        except Exception:  # noqa: BLE001 - a bug of ours must not end the server
+        except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
             record.outcome = "incident"
             return Answer(report_incident(record.name), error=record.outcome)
 
@@ -255,21 +258,16 @@ class Dispatch:
         pane = request.arguments.get("pane_id")
         if request.tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
             return nullcontext()
-        return self._locks.hold(request.tmux, pane, PaneUse.JUDGE, holder=str(request.number))
+        return self._locks.hold(request.tmux, pane, PaneUse.JUDGE, holder=f"call-{request.number}")
 
 
 def _fail(record: CallRecord, tool: Tool, error: MuxpilotError) -> Answer:
     record.outcome = error.code
+    if isinstance(error, BadInput):
+        record.bad_argument = error.argument
     if _trace.is_debug and isinstance(error, Denied):
         _call_trace(record).debug("call denied", rule=error.key)
     return Answer(tool.error_text(error), error=error.code)
-
-
-def report_incident(where: str) -> str:
-    """Log the exception that is being handled, which is a bug of ours. Return the text for the client."""
-    number = secrets.token_hex(4)
-    _trace.error("incident", incident=number, where=where, error=sys.exception())
-    return f"{where} failed because of a bug in muxpilot (incident {number}); see its log on stderr."
 
 
 def _call_trace(record: CallRecord) -> Trace:
@@ -294,4 +292,6 @@ def _log_targets(trace: Trace, request: CallRequest) -> None:
 
 def _log_end(trace: Trace, record: CallRecord) -> None:
     size = len(record.answer.text) if record.answer is not None else 0
-    trace.debug("call ends", outcome=record.outcome, characters=size, ms=f"{record.seconds * 1000:.1f}")
+    argument = {} if record.bad_argument is None else {"argument": record.bad_argument}
+    ms = f"{record.seconds * 1000:.1f}"
+    trace.debug("call ends", outcome=record.outcome, **argument, characters=size, ms=ms)

@@ -1,4 +1,4 @@
-"""Every exception that muxpilot raises on purpose.
+"""Every exception that callers of muxpilot's modules have to expect.
 
     MuxpilotError
     ├── BadInput              an argument is invalid; tmux was not asked
@@ -6,7 +6,7 @@
     ├── Ambiguous             several windows share the given name
     ├── NameTaken             a session of that name already exists
     ├── PaneDead              the pane's program has ended, so the pane takes no input
-    ├── Refused               tmux refused the command
+    ├── Refused               the call cannot be carried out now: tmux or muxpilot refuses it
     ├── Denied                the configured policy forbids the call
     ├── NoStream              the output of the pane cannot be followed
     └── Unavailable           tmux could not be asked
@@ -17,7 +17,17 @@
         ├── NotAnswering      tmux did not answer before the deadline
         └── ConnectionLost    tmux ended, or closed the connection, during the call
 
-The text of each error is one line: what failed, then the next step for the caller.
+The text of each error is one line: what failed, then the next step for the caller. Hints are written for the
+users of the tools, so they name tools, also where the engine in tmux/ raises the error.
+
+Other exceptions are raised and caught inside muxpilot, and are defined where they are raised:
+
+    PathNotAllowed    files/allowed_paths.py         a BadInput that also has the key of the setting
+    WrongValue        toolkit/argument_types.py      an argument has the wrong type; becomes a BadInput
+    UnknownTool       calls.py                       no tool has that name; becomes a protocol error
+    ResourceFailed    resources.py                   a resource cannot be read; becomes a protocol error
+    HttpRefusal       web/asgi.py                    an HTTP request is not served; becomes the response
+    SearchStopped     buffers/search.py              the caller of a search no longer waits for it
 """
 
 from __future__ import annotations
@@ -56,13 +66,24 @@ class MuxpilotError(Exception):
 
 
 class BadInput(MuxpilotError):
-    """An argument is invalid. It is refused before tmux sees it."""
+    """An argument is invalid. It is refused before tmux sees it. `argument` is its name, if it is known."""
 
     code = "bad-input"
 
+    def __init__(
+        self,
+        what: str,
+        hint: str | None = None,
+        *,
+        tmux_message: str | None = None,
+        argument: str | None = None,
+    ) -> None:
+        super().__init__(what, hint, tmux_message=tmux_message)
+        self.argument = argument
+
 
 class NotFound(MuxpilotError):
-    """No object has the given id or name; `wanted` is None where there is no such object at all."""
+    """No object has the given id or name; `wanted` is None where the server has no object of that kind."""
 
     code = "not-found"
 
@@ -99,7 +120,7 @@ class PaneDead(MuxpilotError):
 
 
 class Refused(MuxpilotError):
-    """tmux refused the command."""
+    """The call cannot be carried out now: tmux or muxpilot refuses it."""
 
     code = "refused"
 

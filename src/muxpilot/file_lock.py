@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+_PID_BYTES = 20
+
 
 def try_lock(file: int, *, is_shared: bool = False) -> bool:
     """Lock an open file without waiting. Return False while another process holds it."""
@@ -44,6 +46,18 @@ def release(path: str | Path, file: int) -> None:
         if try_lock(file) and _is_still_at(path, file):
             os.unlink(path)
     os.close(file)
+
+
+def write_owner(file: int, *, offset: int = 0) -> None:
+    """Write our process id into a lock file that we hold, for the log of a process that waits for it."""
+    with suppress(OSError):
+        os.pwrite(file, b"%-*d" % (_PID_BYTES, os.getpid()), offset)
+
+
+def read_owner(file: int, *, offset: int = 0) -> int | None:
+    """Return the process id that the last owner of a lock file wrote, or None if it wrote none."""
+    found = os.pread(file, _PID_BYTES, offset).strip()
+    return int(found) if found.isdigit() else None
 
 
 def _is_still_at(path: str | Path, file: int) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote
 
-from muxpilot.dispatch import Dispatch
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
@@ -15,6 +14,7 @@ from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.tmux import ListedPane, PaneId, Window
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.servers import TmuxServers
+from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.resource_rows import ResourceRow
 from muxpilot.trace import area
 
@@ -48,13 +48,32 @@ class ResourceEntry:
 
 
 class LiveSource(Protocol):
-    """Things with ids that muxpilot itself keeps: commands, watches."""
+    """Objects with ids that muxpilot itself keeps: commands, watches."""
 
     def entries(self) -> Iterable[tuple[str, str]]:
         """Yield the id and the title of each."""
 
     def changes(self, item: str) -> AsyncIterator[None]:
         """Yield at each change until the end of the last one. Raise NotFound at once for an unknown id."""
+
+
+class ResourceCalls(Protocol):
+    """Interface of dispatch for resources: every read is a call of a tool."""
+
+    async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
+        """Run the tool that reads a resource."""
+
+    async def check_read(self, name: str, raw: Mapping[str, Any]) -> None:
+        """Raise the error that would refuse a read."""
+
+    async def may_read(self, name: str, **raw: Any) -> bool:
+        """Return whether the policy allows a read."""
+
+    def is_tool_open(self, name: str) -> bool:
+        """Return whether the policy allows some calls of a tool."""
+
+    def record_unknown_resource(self, uri: str) -> None:
+        """Record a read of an address that no resource has."""
 
 
 class ResourceFailed(Exception):
@@ -70,7 +89,7 @@ class Resources:
 
     def __init__(
         self,
-        dispatch: Dispatch,
+        dispatch: ResourceCalls,
         servers: TmuxServers,
         rows: Sequence[ResourceRow],
         live: Mapping[str, LiveSource],
@@ -110,25 +129,24 @@ class Resources:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
         except NoServer:
             return entries
-        return [*entries, *await self._sessions(windows), *await self._windows(windows),
-                *self._panes(windows, panes)]  # fmt: skip
-
-    async def _sessions(self, windows: Sequence[Window]) -> Sequence[ResourceEntry]:
-        names = {row.session_id: row.session_name for row in windows}
+        sessions = {row.session_id: row.session_name for row in windows}
+        named = {row.id: row.name for row in windows}
         return [
-            ResourceEntry(_fill(row, session), f"Session {sanitize_text(name)}", row.mime)
-            for row in self._listed_rows("sessionId")
-            for session, name in names.items()
-            if await self._dispatch.may_read(row.tool, sessionId=session)
+            *entries,
+            *await self._list_readable("sessionId", "Session", sessions.items()),
+            *await self._list_readable("windowId", "Window", named.items()),
+            *self._panes(windows, panes),
         ]
 
-    async def _windows(self, windows: Sequence[Window]) -> Sequence[ResourceEntry]:
-        names = {row.id: row.name for row in windows}
+    async def _list_readable(
+        self, variable: str, noun: str, names: Iterable[tuple[str, str]]
+    ) -> Sequence[ResourceEntry]:
+        """Return the resources of those objects, given by id and name, that the policy lets a client read."""
         return [
-            ResourceEntry(_fill(row, window), f"Window {sanitize_text(name)}", row.mime)
-            for row in self._listed_rows("windowId")
-            for window, name in names.items()
-            if await self._dispatch.may_read(row.tool, windowId=window)
+            ResourceEntry(_fill(row, identity), f"{noun} {sanitize_text(name)}", row.mime)
+            for row in self._listed_rows(variable)
+            for identity, name in names
+            if await self._dispatch.may_read(row.tool, **{variable: identity})
         ]
 
     def _panes(self, windows: Sequence[Window], panes: Sequence[ListedPane]) -> Sequence[ResourceEntry]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from muxpilot.trace import Trace, area
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 async def cancel_and_wait(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait until all have ended, so that nothing of them runs afterwards.
 
-    The task that calls this is left out: it would wait for itself for ever.
+    The task that calls this is left out: it would wait for itself forever.
     """
     ending = [task for task in tasks if task is not asyncio.current_task()]
     for task in ending:
@@ -34,17 +34,43 @@ class TaskSet:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, work: Coroutine[Any, Any, Result], *, name: str | None = None) -> asyncio.Task[Result]:
-        """Run `work` beside the caller until it ends or the set is closed."""
+    def start(
+        self, work: Coroutine[Any, Any, Result], *, name: str | None = None, is_awaited: bool = False
+    ) -> asyncio.Task[Result]:
+        """Run `work` beside the caller until it ends or the set is closed.
+
+        `is_awaited`: the caller waits for the task and gets its error, so that it need not be logged.
+        """
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._finish)
+        task.add_done_callback(self._tasks.discard if is_awaited else self._finish)
         return task
 
-    async def wait(self) -> None:
-        """Wait until every other task of the set has ended by itself."""
+    @contextmanager
+    def include_current(self) -> Iterator[None]:
+        """Count the current task, which another part has started, as one of the set while it is in here."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            yield
+        finally:
+            self._tasks.discard(task)
+
+    async def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until every other task of the set has ended by itself, or for the timeout."""
+        now = asyncio.get_running_loop().time
+        deadline = None if timeout_s is None else now() + timeout_s
         while others := self._tasks - {asyncio.current_task()}:
-            await asyncio.wait(others)
+            left_s = None if deadline is None else deadline - now()
+            if left_s is not None and left_s <= 0:
+                return
+            await asyncio.wait(others, timeout=left_s)
+
+    def cancel(self) -> None:
+        """Cancel every task of the set, and do not wait for their end."""
+        for task in self._tasks:
+            task.cancel()
 
     async def close(self) -> None:
         """Cancel every other task of the set and wait until all have ended, also those they start."""

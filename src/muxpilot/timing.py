@@ -21,7 +21,7 @@ class ShellTiming:
     # A shell that we started loads our marks after its own start-up files. Loading them once more before
     # that would type into the start-up.
     start_s: float = 0.7
-    # Inside ssh only the look of the screen says that a shell is at its prompt. A pause in a remote
+    # Inside ssh only the text on the screen says that a shell is at its prompt. A pause in a remote
     # program's output must not be taken for one.
     remote_quiet_s: float = 0.4
     # Our private key answers at once, unless the binding is gone.
@@ -38,7 +38,7 @@ class ShellTiming:
     clear_line_tries: int = 10
 
     # Loading our marks into a shell that is at its prompt already.
-    # A program that is no shell does not answer to the line that asks for the version.
+    # A program that is not a shell does not answer the line that asks for the version.
     version_answer_s: float = 3.0
     # A busy machine takes a while to read a script of 4 kB.
     load_s: float = 10.0
@@ -52,6 +52,8 @@ class ShellTiming:
     # After a pause in the output: does the command wait for input? First, and at most, between checks.
     first_input_check_s: float = 0.15
     longest_input_check_s: float = 5.0
+    # The shortest wait for a change before the next such check, so that a check that is due does not spin.
+    shortest_input_wait_s: float = 0.01
     # A program that reads a line without a question may only have paused: say so after this time.
     unasked_input_s: float = 0.6
     # tmux may show a prompt whose bytes are still on their way to us. After this time we judge anyway.
@@ -67,7 +69,7 @@ class ShellTiming:
     # When a pane or a command ends.
     # Bytes that are in the stream already are read before the pane is judged.
     read_stream_s: float = 5.0
-    # A pane's last output comes by another connection than the news of its end.
+    # A pane's last output comes by another connection than the notice of its end.
     last_output_s: float = 0.05
     # How long tmux may take to notice that a pane's process has ended.
     dead_pane_s: float = 2.0
@@ -95,7 +97,7 @@ class ReplTiming:
     # A shell that is at its prompt may be about to start the program.
     program_start_s: float = 0.5
     # How long the pane must be quiet before its last line counts as the prompt: a prompt that we know, any
-    # other text, and an empty line or a program that the system cannot tell about.
+    # other text, and an empty line or a program whose state the system does not show.
     known_prompt_s: float = 0.02
     other_prompt_s: float = 0.1
     empty_prompt_s: float = 0.3
@@ -112,6 +114,8 @@ class ReplTiming:
     # Output that the program printed before it began to wait may still be on its way: it must be seen to
     # wait for this time.
     output_arrival_s: float = 0.018
+    # The check after that time comes so much later: a timer that fires early would find it not yet over.
+    timer_margin_s: float = 0.001
     # How long the program must be silent at its prompt, at a continuation prompt, at an empty prompt, when
     # it asks for a password, and when it asks for anything else.
     prompt_s: float = 0.03
@@ -119,7 +123,7 @@ class ReplTiming:
     empty_line_s: float = 0.15
     password_s: float = 0.15
     question_s: float = 0.6
-    # The same where only the look of the screen says that it waits.
+    # The same where only the text on the screen says that it waits.
     by_look_s: float = 0.3
     # A program that has ended leaves its last output and the shell's prompt.
     exit_s: float = 0.3
@@ -165,7 +169,7 @@ class WatchTiming:
 
     # Progress is reported this often at most, however many lines come: a client must not be flooded.
     shortest_progress_s: float = 0.05
-    # A client that does not take the news of a watch's end must not delay the answer.
+    # A client that does not accept the notice of a watch's end must not delay the answer.
     end_notice_s: float = 1.0
 
 

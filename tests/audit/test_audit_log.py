@@ -16,7 +16,7 @@ from muxpilot.audit import AuditLog
 from muxpilot.audit.log_files import CaptureFolder, RotatingLog
 from muxpilot.audit.redact import asks_for_secret, redact
 from muxpilot.calls import CallRecord
-from muxpilot.config import AuditSettings as Keys
+from muxpilot.config.model import AuditSettings as Keys
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.answers import Answer
 

@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muxpilot.app import App, build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from tests.rigs.mcp_client import serving
 from tests.rigs.waiting import end_server, eventually
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,7 @@ def test_doctor_finds_everything_in_place(run: Run, place: Place, monkeypatch: p
     assert all(line.startswith("ok ") for line in out.splitlines())
     for words in (
         f"muxpilot {__version__}",
+        platform.platform(),
         "tmux 3.",
         f"tmux server on {place.socket}: 1 session",
         "shells",

@@ -15,7 +15,8 @@ import pytest
 from muxpilot import __version__
 from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import CLIENTS as OFFERED
-from muxpilot.config import SHELL_TYPES, load_settings
+from muxpilot.config.flags import load_settings
+from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.tools import TOOLS

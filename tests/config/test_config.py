@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from muxpilot.config import Settings, ToolFilter, load_settings
-from muxpilot.config.model import Document
+from muxpilot.config.flags import load_settings
+from muxpilot.config.model import Document, Settings, ToolFilter
 from muxpilot.config.parse import types_of
 from muxpilot.errors import BadInput
 

@@ -51,7 +51,17 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            yield node.module or ""
+            if node.module == "muxpilot":
+                yield from (f"muxpilot.{alias.name}" for alias in node.names if alias.name != "__version__")
+            else:
+                yield node.module or ""
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """Yield the full name of everything that a file imports from another module: `a.b.c` for `c` of `a.b`."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def docstring_nodes(module: ast.Module) -> Iterator[ast.Constant]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from muxpilot.shells.command import CommandStatus
 from muxpilot.shells.osc133 import MarkKind
 from muxpilot.shells.shell_stack import Phase
-from tests.contract.source import ROOT, SOURCE, files, package_of, tree
+from tests.contract.source import ROOT, SOURCE, definitions, files, package_of, tree
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 REFERENCE = re.compile(r"`([\w/]+\.py)(?::([\w.]+))?`")
@@ -53,11 +54,54 @@ def test_the_three_walks_are_lists_of_functions() -> None:
         assert len([found for found in REFERENCE.findall(walk) if found[1]]) >= 7, tool
 
 
-def test_the_table_of_phases_has_every_phase_and_every_mark() -> None:
+def table_rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+
+
+def phase_changes() -> set[tuple[str, str, str]]:
+    """Return the reason, the new phase and the function of every `enter(Phase.X, why=…)` in shells/."""
+    found = set()
+    for item in definitions():
+        if isinstance(item.node, ast.ClassDef) or not item.path.startswith("shells/"):
+            continue
+        for call in ast.walk(item.node):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".enter"):
+                phase = ast.unparse(call.args[0]).removeprefix("Phase.")
+                found |= {(why, phase, item.node.name) for why in reasons(item.node, call)}
+    return found
+
+
+def reasons(function: ast.AST, call: ast.Call) -> set[str]:
+    """Return the texts that `why` may have: given directly, or assigned to the variable `why` before."""
+    given = next(keyword.value for keyword in call.keywords if keyword.arg == "why")
+    sources = [given] if isinstance(given, ast.Constant) else assigned(function, ast.unparse(given))
+    nodes = (node for source in sources for node in ast.walk(source))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def assigned(function: ast.AST, name: str) -> list[ast.expr]:
+    return [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
+    ]
+
+
+def test_the_table_of_phases_is_what_the_code_does() -> None:
     text = section("The phases of a shell")
-    rows = {line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")}
-    assert rows >= {phase.name for phase in Phase}
-    assert [kind.name for kind in MarkKind if kind.name not in text] == []
+    rows = [row for row in table_rows(text) if len(row) == 4 and row[0] != "reason in the log"]
+    listed = {(row[0], row[2], row[3].strip("`").rpartition(".")[2]) for row in rows if row[0][0] != "("}
+    assert listed == phase_changes()
+    assert {row[2] for row in rows} == {phase.name for phase in Phase}
+    assert [kind.name for kind in MarkKind if not re.search(rf"\b{kind.name}\b", text)] == []
+
+
+def test_the_table_of_a_commands_status_is_complete() -> None:
+    rows = [row for row in table_rows(section("The phases of a shell")) if len(row) == 2]
+    assert {word for row in rows for word in re.findall(r"`(\w+)`", row[0])} == {
+        status.value for status in CommandStatus
+    }
 
 
 def test_every_package_is_in_the_layer_picture() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import _build_parser
-from muxpilot.config import SHELL_TYPES
+from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.server.fd_streams import LARGEST_LINE
 from muxpilot.server.prompts import PROMPTS

@@ -1,4 +1,4 @@
-"""One home for each piece of knowledge: escape sequences, character widths, /proc, terminals, file locks."""
+"""One home for each piece of knowledge: escape sequences, widths, /proc, terminals, tasks, file locks."""
 
 from __future__ import annotations
 
@@ -58,6 +58,13 @@ def test_processes_are_looked_up_in_one_package() -> None:
     """Paths in /proc, and the settings of terminals."""
     assert find_literals(lambda text: text.startswith("/proc/"), home="processes") == []
     assert {name.partition("/")[0] for name in importers("termios", "tty")} <= {"processes"}
+
+
+def test_sets_of_tasks_are_kept_in_one_module() -> None:
+    """Other modules use `tasks.TaskSet`, which logs failures and cancels in one way."""
+    words = ("set[asyncio.Task", "list[asyncio.Task")
+    users = {place(path) for path in files() if any(word in path.read_text() for word in words)}
+    assert users == {"tasks.py"}
 
 
 def test_files_are_locked_in_one_module() -> None:

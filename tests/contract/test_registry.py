@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.tools import TOOLS
@@ -96,8 +96,8 @@ def on_the_wire(scope: Scope) -> str:
     from muxpilot.app import build
     from muxpilot.server.mcp_server import MuxpilotServer
 
-    face = MuxpilotServer(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
-    result: Any = face._tools
+    server = MuxpilotServer(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
+    result: Any = server._tools
     text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
     return text
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.dialects.keys_or_text import parse_keys
 from tests.contract.test_registry import on_the_wire, tokens
@@ -355,7 +355,7 @@ def test_other_scopes_do_not_load_the_dialects() -> None:
     import sys
 
     code = (
-        "import sys; from muxpilot.app import build; from muxpilot.config import Settings; "
+        "import sys; from muxpilot.app import build; from muxpilot.config.model import Settings; "
         "build(Settings(socket='/tmp/mx-none/s')); "
         "sys.exit(any(name.startswith('muxpilot.dialects') for name in sys.modules))"
     )

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from muxpilot.app import App, build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import Tmux, servers
 from muxpilot.toolkit.spec import Tool

@@ -17,7 +17,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muxpilot.app import build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from tests.rigs.mcp_client import clean_environment, serving
 from tests.rigs.policies import TMUX, AppUnderPolicy, Policy, PolicyPlace
 from tests.rigs.waiting import end_server, eventually

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.config import CommandFilter, SecuritySettings, ServerEntry, Settings, ToolFilter
+from muxpilot.config.model import CommandFilter, SecuritySettings, ServerEntry, Settings, ToolFilter
 from muxpilot.errors import BadInput
 from muxpilot.policy import groups
 from muxpilot.policy.decide import CallFacts, ShellText, decide
@@ -82,7 +82,7 @@ def test_groups_for_reading_hold_nothing_that_changes_anything(group: str) -> No
 @pytest.mark.parametrize("key", GATES)
 def test_a_key_closes_its_tools_and_no_others(key: str) -> None:
     closed, left = GATES[key]
-    found = policy(**{key: False}).closed
+    found = policy(**{key: False}).closing_keys
     assert found[closed] == f"security.{key}"
     assert left not in found
 
@@ -93,7 +93,7 @@ def test_there_is_a_row_for_every_key_that_closes_tools() -> None:
 
 
 def test_without_capture_nothing_shows_what_a_pane_shows() -> None:
-    closed = policy(allow_capture=False).closed
+    closed = policy(allow_capture=False).closing_keys
     shows = {
         tool.name for tool in OFFERED if tool.group in ("capture", "watch", "buffer-read", "buffer-write")
     }
@@ -115,7 +115,7 @@ def test_without_capture_nothing_shows_what_a_pane_shows() -> None:
 def test_tools_are_closed_by_name_and_by_group(
     mode: str, items: tuple[str, ...], closed: set[str], left: set[str]
 ) -> None:
-    found = policy(tools=ToolFilter(mode, items)).closed
+    found = policy(tools=ToolFilter(mode, items)).closing_keys
     assert closed <= set(found)
     assert not left & set(found)
     assert set(found.values()) <= {"security.tools"}
@@ -149,7 +149,7 @@ FACTS = CallFacts(
 
 def test_rules_are_asked_in_order_tool_server_session_pane_content() -> None:
     steps: list[tuple[str, dict[str, Any]]] = [
-        ("security.allow_kill", {"closed": {}}),
+        ("security.allow_kill", {"closing_keys": {}}),
         ("security.allowed_sockets", {"sockets": None}),
         ("security.allowed_sessions", {"sessions": None}),
         ("security.allowed_panes", {"panes": None}),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muxpilot.app import build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from tests.rigs.policies import Policy, PolicyPlace, place_with_sessions
 from tests.rigs.waiting import eventually
 

@@ -99,7 +99,9 @@ async def test_what_zsh_runs_behind_a_comment_sign_is_judged_where_it_is_typed(
         made = await it.call("create-session", name="zsh", command="exec zsh -f")
         pane = made["paneId"]
         await it.check_denied("security.command_filter", "send-keys", paneId=pane, keys=text, enter=True)
-        await it.check_denied("security.command_filter", "execute-command", paneId=pane, command=text, rawMode=True)
+        await it.check_denied(
+            "security.command_filter", "execute-command", paneId=pane, command=text, rawMode=True
+        )
         done = await it.call("execute-command", paneId=pane, command=text)
         assert (done["status"], done["output"]) == ("completed", "a\n")
         await it.call("kill-session", sessionId="zsh")

@@ -101,7 +101,9 @@ async def test_a_command_is_not_interrupted_where_that_would_reach_another_pane(
         running = await start_long_command(it, place, one)
         queued = await it.call("execute-command", paneId=one, command="echo later", waitMs=0)
         place.raw("set-option", "-w", "-t", one, "synchronize-panes", "on")
-        words = await it.check_denied("security.allowed_panes", "cancel-command", commandId=running["commandId"])
+        words = await it.check_denied(
+            "security.allowed_panes", "cancel-command", commandId=running["commandId"]
+        )
         assert f"it would reach {place.panes['two']}, which is not in it" in words
         withdrawn = await it.call("cancel-command", commandId=queued["commandId"])
         assert withdrawn["reason"] == "The command was cancelled before it began."

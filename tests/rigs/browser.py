@@ -35,7 +35,7 @@ class BrowserTab:
     def __init__(self, reader: asyncio.StreamReader, writer: int) -> None:
         self.problems: list[str] = []
         self.requests: list[str] = []
-        self._context: str | None = None
+        self._target: str | None = None
         self._session: str | None = None
         self._reader, self._writer = reader, writer
         self._ids = itertools.count(1)
@@ -43,13 +43,12 @@ class BrowserTab:
         self._listening = asyncio.create_task(self._listen())
 
     async def attach(self) -> None:
-        """Open an empty tab without cookies or storage, and close the one before."""
-        before, self._context, self._session = self._context, None, None
-        self._context = (await self.request("Target.createBrowserContext"))["browserContextId"]
-        target = await self.request("Target.createTarget", url="about:blank", browserContextId=self._context)
+        """Open an empty tab, and close the one before."""
+        before, self._session = self._target, None
+        self._target = (await self.request("Target.createTarget", url="about:blank"))["targetId"]
         if before is not None:
-            await self.request("Target.disposeBrowserContext", browserContextId=before)
-        attached = await self.request("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+            await self.request("Target.closeTarget", targetId=before)
+        attached = await self.request("Target.attachToTarget", targetId=self._target, flatten=True)
         self._session = attached["sessionId"]
         self.problems, self.requests = [], []
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):

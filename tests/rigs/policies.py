@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.app import App, build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from muxpilot.tmux.models import NOT_HUB_FILTER
 from tests.rigs.mcp_client import clean_environment
 from tests.rigs.waiting import LIMIT_S, end_server

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from muxpilot.config import AuditSettings, SecuritySettings, Settings
+from muxpilot.config.model import AuditSettings, SecuritySettings, Settings
 from muxpilot.view.run_page import open_page_listener, run
 
 LIMIT_S = 20.0

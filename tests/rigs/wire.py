@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -259,12 +260,20 @@ class Place:
         self.socket = str(folder / "s")
         make_home(self.home)
         self.passing.mkdir()
+        self.path = f"{self._make_tmux(folder / 'bin')}:{os.environ['PATH']}"
+
+    def _make_tmux(self, programs: Path) -> Path:
+        """Create a tmux that does not read the system's configuration."""
+        programs.mkdir()
+        (programs / "tmux").write_text(f'#!/bin/sh\nexec {shlex.quote(TMUX)} -f /dev/null "$@"\n')
+        (programs / "tmux").chmod(0o755)
+        return programs
 
     def serve(
         self, *args: str, program: str | None = None, is_new: bool = False
     ) -> AbstractAsyncContextManager[Wire]:
         where = ("--socket", self.socket)
-        env = {"TMPDIR": str(self.passing)}
+        env = {"TMPDIR": str(self.passing), "PATH": self.path}
         return serving(self.home, *where, *args, program=program, is_new=is_new, env=env)
 
     def tmux(self, *args: str) -> str:

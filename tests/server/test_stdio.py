@@ -23,7 +23,7 @@ import pytest_asyncio
 from mcp.shared.message import SessionMessage
 
 from muxpilot.app import build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
 from muxpilot.server import stdio

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.app import App, build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId, PaneStream
 from tests.rigs.homes import make_home

@@ -24,7 +24,7 @@ async def test_the_log_of_a_command_has_its_steps_and_not_its_text(
     lines = [record.getMessage() for record in caplog.records if record.name == AREA]
     steps = (
         "command queued",
-        "pane lock taken",
+        "cross-process pane lock taken",
         "prompt is ready",
         "command begins",
         "line typed",
@@ -40,6 +40,34 @@ async def test_the_log_of_a_command_has_its_steps_and_not_its_text(
     assert f"pane={pane}" in ended
     assert "status=failed exit_code=3" in ended
     assert not [line for line in lines if "secret" in line or "echo" in line]
+
+
+async def test_one_number_leads_from_a_call_to_its_command_and_its_locks(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "muxpilot")
+    pane = await desk.own_pane()
+    caplog.clear()
+    answer = await desk.run(pane, "true")
+    lines = [record.getMessage() for record in caplog.records]
+    begun = next(line for line in lines if line.startswith("call begins"))
+    call = begun.partition(" call=")[2].partition(" ")[0]
+    queued = next(line for line in lines if line.startswith("command queued"))
+    assert f"command={answer['commandId']} call={call} " in queued
+    assert any(f"call lock taken holder=call-{call} " in line for line in lines)
+    assert any(f"call lock taken holder={answer['commandId']} " in line for line in lines)
+    assert any("verdict stage=call tool=execute-command" in line for line in lines)
+    caplog.clear()
+    await desk.call("watch-pane", paneId=pane, triggers="idle:0.01")
+    lines = [record.getMessage() for record in caplog.records]
+    assert any(f"watch=call-{int(call) + 1} call={int(call) + 1} " in line for line in lines)
+
+
+async def test_the_log_names_the_argument_that_is_wrong(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "muxpilot.calls")
+    await desk.expect_error("execute-command", paneId="%0", command=["in''secret"])
+    assert "outcome=bad-input argument=command" in caplog.text
+    assert "secret" not in caplog.text
 
 
 async def test_the_log_says_why_a_command_does_not_start(

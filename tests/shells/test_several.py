@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.app import build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from tests.rigs.waiting import eventually
 from tests.shells.conftest import SHELLS, Desk

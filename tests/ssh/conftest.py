@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.app import App, build
-from muxpilot.config import ServerEntry, Settings
+from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from tests.rigs import sshd
 from tests.rigs.homes import make_home

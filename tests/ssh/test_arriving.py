@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux.hosts.ssh import SshEndpoint
 from tests.rigs.waiting import LIMIT_S, eventually, within

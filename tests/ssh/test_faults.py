@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from muxpilot.config import ServerEntry, Settings
+from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import NoTmux
 from muxpilot.tmux import PaneId, Tmux

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from muxpilot.config import SecuritySettings, ServerEntry, Settings
+from muxpilot.config.model import SecuritySettings, ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from tests.rigs.waiting import end_server
 from tests.ssh.conftest import RemoteHost, run_muxpilot

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from tests.rigs.waiting import LIMIT_S, eventually
 from tests.ssh.conftest import RemoteHost, run_muxpilot

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from muxpilot.app import build
-from muxpilot.config import ServerEntry, Settings
+from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId
 from tests.rigs.waiting import LIMIT_S, eventually

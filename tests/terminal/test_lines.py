@@ -15,7 +15,7 @@ def lines_of(*chunks: bytes) -> list[bytes]:
     for chunk in chunks:
         batch = printed.feed(chunk)
         lines += batch.block.split(b"\n") if batch.lines else []
-    return [line for line in (*lines, *printed.unfinished.split(b"\n")) if line.strip()]
+    return [line for line in (*lines, *printed.open_line.split(b"\n")) if line.strip()]
 
 
 CASES = [
@@ -96,7 +96,7 @@ def test_a_line_that_never_ends_is_cut_and_not_kept() -> None:
     printed = LineSplitter()
     for _ in range(64):
         printed.feed(b"x" * 4096)
-        assert len(printed.unfinished) <= LONGEST_LINE
+        assert len(printed.open_line) <= LONGEST_LINE
     assert printed.feed(b"\n").lines == 1
 
 

@@ -1,4 +1,4 @@
-"""Prompts and questions that are recognized by their look."""
+"""Prompts and questions that are recognized by the text on the screen."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from muxpilot.app import build
 from muxpilot.audit.log_files import RotatingLog
-from muxpilot.config import AuditSettings, Settings
+from muxpilot.config.model import AuditSettings, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.view.audit_reader import MOST_ENTRIES, AuditReader
 from tests.rigs.view_page import audit_line

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.config import SecuritySettings
+from muxpilot.config.model import SecuritySettings
 from muxpilot.tmux import PaneId
 from muxpilot.view.follow import PaneFollower
 from tests.rigs.view_page import audit_line, open_page, run_view

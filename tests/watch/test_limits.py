@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muxpilot.app import build
-from muxpilot.config import Settings
-from muxpilot.config.model import WatchSettings
+from muxpilot.config.model import Settings, WatchSettings
 from muxpilot.errors import BadInput
 from muxpilot.watch.limits import WatchLimits
 

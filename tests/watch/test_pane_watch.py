@@ -76,7 +76,7 @@ async def test_bytes_that_nobody_saw_are_told() -> None:
     running.stream.add_gap("tmux dropped some")
     running.stream.feed(b"\nneedle\n")
     assert (await running.wait()).event == "pattern:needle"
-    assert [gap.lost is None for gap in running.watch.gaps] == [False, True]
+    assert [gap.lost_bytes is None for gap in running.watch.gaps] == [False, True]
 
 
 async def test_the_end_tells_what_is_left_on_the_last_line() -> None:

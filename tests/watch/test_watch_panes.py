@@ -32,7 +32,7 @@ def binary() -> str:
 
 
 @asynccontextmanager
-async def alone(tmux: Tmux, pane: PaneId) -> AsyncIterator[None]:
+async def alone(tmux: Tmux, pane: PaneId, *, holder: str) -> AsyncIterator[None]:
     """Hold no lock: no other client types here."""
     yield
 

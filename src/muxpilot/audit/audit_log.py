@@ -10,7 +10,7 @@ from typing import Any
 from muxpilot.audit.log_files import CaptureFolder, RotatingLog, open_files
 from muxpilot.audit.redact import SECRET, asks_for_secret, is_echo_off, is_remote_echo_off, redact
 from muxpilot.calls import CallRecord, CallRequest
-from muxpilot.config import AuditSettings
+from muxpilot.config.model import AuditSettings
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.tmux.objects.owner import list_foreign_panes
@@ -66,7 +66,7 @@ class AuditLog:
     def _count_lost_line(self, error: Exception) -> None:
         if not self.lost:
             reason = getattr(error, "strerror", None) or type(error).__name__
-            _trace.warning("audit log cannot be written; calls go on without it", reason=reason)
+            _trace.warning("audit log cannot be written; calls continue without it", reason=reason)
         self.lost += 1
         self._lost_since_last_line += 1
 

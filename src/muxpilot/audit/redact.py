@@ -95,6 +95,6 @@ def is_echo_off(tty: str) -> bool | None:
 
 
 async def is_remote_echo_off(run: Callable[[str], Awaitable[list[str]]], tty: str) -> bool:
-    """Tell the same of a terminal on another host. Return False where it cannot be asked."""
+    """Return the same for a terminal on another host. Return False where it cannot be asked."""
     mode = await read_remote_terminal_mode(run, tty)
     return mode is not None and mode.hides_typing

@@ -96,10 +96,10 @@ _Found = tuple[int, int, int, float | None]
 
 
 def search_page(
-    text: SearchableBytes, asked: SearchQuery, span: SearchSpan, *, room: int, context: int, stop: Event
+    text: SearchableBytes, query: SearchQuery, span: SearchSpan, *, room: int, context: int, stop: Event
 ) -> SearchPage:
     """Return all matches that start in the span, in order, until `room` is used up."""
-    scan = _Scan(text, asked, span, _page_end(text, asked, span), stop)
+    scan = _Scan(text, query, span, _page_end(text, query, span), stop)
     hits: list[SearchHit] = []
     covered, shown = span.start, 0
     resume_at = None
@@ -122,7 +122,7 @@ class _Scan:
     """One pass over one span. `skipped` has the offsets and sizes of lines that are too long to compare."""
 
     text: SearchableBytes
-    asked: SearchQuery
+    query: SearchQuery
     span: SearchSpan
     until: int
     stop: Event
@@ -133,7 +133,7 @@ class _Scan:
         start = self.span.start
         while start < self.until:
             self._raise_if_stopped()
-            found = self.asked.find(self.text, start, self.span.high)
+            found = self.query.find(self.text, start, self.span.high)
             if found is None or found[0] >= self.until:
                 return
             begin, end = found
@@ -147,7 +147,7 @@ class _Scan:
 
     def fuzzy(self) -> Iterator[_Found]:
         """Yield the best match of each line that is similar enough."""
-        if self.asked.alike is None:
+        if self.query.alike is None:
             return
         for begin, end in self._lines():
             self._raise_if_stopped()
@@ -156,7 +156,7 @@ class _Scan:
                     self.skipped.append((begin, end - begin))
                 continue
             line = self.text[begin:end].decode("utf-8", "surrogateescape")
-            best = self.asked.alike(line)
+            best = self.query.alike(line)
             if best is not None:
                 first, last, similarity = best
                 start = begin + _byte_length(line[:first])
@@ -178,25 +178,25 @@ class _Scan:
         if near >= 0:
             return near
         # The line is long: `find` would hold the GIL, so that no other thread could run.
-        found = self.asked.newline(self.text, begin, self.span.high)
+        found = self.query.newline(self.text, begin, self.span.high)
         return found[0] if found is not None else self.span.high
 
     def _similarity(self, begin: int, end: int) -> float | None:
-        if not self.asked.with_similarity:
+        if not self.query.with_similarity:
             return None
-        if self.asked.is_literal:
+        if self.query.is_literal:
             return 1.0
-        return similarity(self.asked.words, decode_range(self.text, begin, min(end, begin + LONGEST_LINE)))
+        return similarity(self.query.words, decode_range(self.text, begin, min(end, begin + LONGEST_LINE)))
 
     def _raise_if_stopped(self) -> None:
         if self.stop.is_set():
             raise SearchStopped
 
 
-def _page_end(text: SearchableBytes, asked: SearchQuery, span: SearchSpan) -> int:
+def _page_end(text: SearchableBytes, query: SearchQuery, span: SearchSpan) -> int:
     """Return where a page ends: after a character, or for fuzzy matches after a line that is not too long."""
     until = min(span.until, span.high)
-    if asked.alike is not None and 0 < until < span.high and text[until - 1] != 0x0A:
+    if query.alike is not None and 0 < until < span.high and text[until - 1] != 0x0A:
         near = text.find(b"\n", until, min(span.high, until + LONGEST_LINE))
         if near >= 0:
             return near + 1

@@ -9,9 +9,9 @@ from argparse import Namespace
 from dataclasses import replace
 
 from muxpilot.app import build
-from muxpilot.config import Settings
+from muxpilot.calls import UnknownTool
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
-from muxpilot.dispatch import UnknownTool
 from muxpilot.errors import BadInput
 from muxpilot.toolkit.answers import Answer
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from muxpilot import __version__
 from muxpilot.cli import doctor_policy
 from muxpilot.cli.doctor_policy import Finding
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.processes.proc import shows_system_calls
 from muxpilot.shell_table.rows import INSTALLED_NAMES
@@ -37,8 +37,10 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 
 def _check_machine(settings: Settings) -> Iterator[Finding]:
+    import platform  # its import takes longer than the rest of most commands
+
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(is_good=True, text=f"muxpilot {__version__} on Python {python}")
+    yield Finding(is_good=True, text=f"muxpilot {__version__} on Python {python}, {platform.platform()}")
     try:
         yield Finding(is_good=True, text=f"{version.require_installed()} at {shutil.which('tmux')}")
     except MuxpilotError as error:

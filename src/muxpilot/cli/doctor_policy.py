@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muxpilot.audit import AuditLog
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.errors import MuxpilotError
 from muxpilot.policy.model import Policy, load_policy
 from muxpilot.records import record
@@ -42,8 +42,8 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
     if not policy.is_on:
         yield "off (security.enabled is false)"
         return
-    for key in dict.fromkeys(policy.closed.values()):
-        names = [name for name, closing in policy.closed.items() if closing == key]
+    for key in dict.fromkeys(policy.closing_keys.values()):
+        names = [name for name, closing in policy.closing_keys.items() if closing == key]
         yield f"{key} closes {len(names)} tools: {', '.join(names)}"
     lists = {"sockets": policy.sockets, "sessions": policy.sessions, "panes": policy.panes}
     for name, allowed in lists.items():

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from muxpilot.config import Settings
 from muxpilot.config.environment import variable
+from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.records import record

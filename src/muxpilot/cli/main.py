@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 
 from muxpilot import __version__, trace
-from muxpilot.config import SHELL_TYPES, Settings, load_settings
 from muxpilot.config.environment import variables
+from muxpilot.config.flags import load_settings
+from muxpilot.config.model import SHELL_TYPES, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 
@@ -123,7 +124,7 @@ def _build_parser() -> argparse.ArgumentParser:
 
 
 def _add_common_flags(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
-    """Add the flags that may stand before or after a command. After it, an absent flag changes nothing."""
+    """Add the flags that may come before or after a command. After it, an absent flag changes nothing."""
     missing = None if is_main else argparse.SUPPRESS
     scopes = ", ".join(scope.value for scope in Scope)
     parser.add_argument("--scope", default=missing, help=f"which tools to offer: {scopes} (TMUX_MCP_SCOPE)")

@@ -13,7 +13,7 @@ from typing import Any
 
 from muxpilot.app import App, build
 from muxpilot.cli.call import parse_json_object
-from muxpilot.config import AuditSettings, Settings
+from muxpilot.config.model import AuditSettings, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput, Denied, MuxpilotError, NoServer, NotFound
 from muxpilot.files.allowed_paths import PathNotAllowed

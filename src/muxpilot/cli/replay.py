@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
 from muxpilot.record.cast import play_events
 from muxpilot.terminal.escapes import ALTERNATE_SWITCH, LEAVE_ALTERNATE_SCREEN, RESTORE_DEFAULTS

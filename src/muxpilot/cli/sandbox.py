@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import muxpilot
-from muxpilot.config import Settings
 from muxpilot.config.environment import variable
+from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput, Unavailable
 from muxpilot.tmux import version
 

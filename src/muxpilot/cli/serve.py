@@ -9,8 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muxpilot.config import Settings
-from muxpilot.config.model import HttpSettings
+from muxpilot.config.model import HttpSettings, Settings
 from muxpilot.errors import BadInput
 from muxpilot.tmux import version
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from dataclasses import replace
 
 from muxpilot.app import build
-from muxpilot.config import AuditSettings, Settings
+from muxpilot.config.model import AuditSettings, Settings
 
 
 def run(settings: Settings, arguments: Namespace) -> int:

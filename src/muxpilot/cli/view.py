@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
 from muxpilot.tmux import version
 

@@ -23,13 +23,23 @@ def variable(name: str) -> str:
 
 
 def variables_outside_tmux() -> dict[str, str]:
-    """Return all variables but those that tell a program that it runs inside tmux."""
+    """Return all variables except those that show a program that it runs inside tmux."""
     return {name: value for name, value in os.environ.items() if name not in TMUX_VARIABLES}
 
 
 def own_socket(environment: Mapping[str, str] | None = None) -> str:
     """Return the socket of the tmux server that this process runs in, or an empty text outside of tmux."""
     return (os.environ if environment is None else environment).get("TMUX", "").partition(",")[0]
+
+
+def own_pane_on(socket: str, environment: Mapping[str, str] | None = None) -> str:
+    """Return the id of the pane that this process runs in, if it is on this server; otherwise an empty text.
+
+    The same socket may be reached by several paths.
+    """
+    own = own_socket(environment)
+    is_here = bool(own) and os.path.realpath(own) == os.path.realpath(socket)
+    return own_pane(environment) if is_here else ""
 
 
 def own_pane(environment: Mapping[str, str] | None = None) -> str:

@@ -55,7 +55,7 @@ class SecuritySettings:
     allow_execute_command: bool = key("running commands: `@execute`", default=True)
     allow_raw_mode: bool = key("`rawMode` and `noEnter` of execute-command", default=True)
     allow_send_keys: bool = key("typing: `@raw-input`", default=True)
-    allow_kill: bool = key("ending things: `@kill`, and respawn-pane with `kill`", default=True)
+    allow_kill: bool = key("killing: `@kill`, and respawn-pane with `kill`", default=True)
     allow_create: bool = key("new sessions and windows: `@create`", default=True)
     allow_split: bool = key("new panes: `@split`", default=True)
     allow_rename: bool = key("`@rename`", default=True)

@@ -1,4 +1,4 @@
-"""A dialect: a table of tools with their own names and schemas, each of which stands for a native tool.
+"""A dialect: a table of tools with their own names and schemas, each of which calls a native tool.
 
 Policy and audit see the native tool's name, groups and argument names, so that one configuration serves all
 scopes.

@@ -16,7 +16,7 @@ _KEPT = re.compile("[\u200d\ufe0f\ue000-\uf8ff]")
 
 @dataclass(frozen=True, slots=True)
 class StyleRun:
-    """Neighbouring cells of one row that look alike."""
+    """Neighbouring cells of one row with the same style."""
 
     column: int
     width: int

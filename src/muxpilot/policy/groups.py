@@ -27,7 +27,7 @@ ALLOW_KEYS: Mapping[str, str | None] = {
     "display": None,
 }
 
-# Names that stand for several groups.
+# Names for several groups.
 _COMBINED = {
     "capture": ("capture", "watch"),
     "execute": ("execute", "track"),

@@ -1,4 +1,4 @@
-"""The input line of each pane, as far as our own keys tell. Raw input is judged when Enter is pressed.
+"""The input line of each pane, as far as our own keys show it. Raw input is judged when Enter is pressed.
 
 We do not see text from people, programs, completion or history. After a key that inserts such text the line
 is unknown, and is refused when it would be entered.
@@ -135,7 +135,7 @@ def _press_enter(line: InputLine) -> tuple[list[ShellText], InputLine]:
     if not line.unfinished and not _is_incomplete(text):
         return alone, InputLine()
     whole = [] if line.unfinished == "" else [ShellText(text, is_typed=True, problem=problem)]
-    # A text that is never complete is no shell's: keep only its last lines.
+    # A text that is never complete is not shell input: keep only its last lines.
     return alone + whole, InputLine(unfinished=f"{text}\n"[-_LONGEST_EARLIER:]) if _is_incomplete(
         text
     ) else InputLine()

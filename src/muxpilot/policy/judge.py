@@ -55,13 +55,14 @@ class PolicyJudge:
     def check_tool_open(self, tool: Tool) -> None:
         verdict = check_tool_is_open(self.policy, tool.name)
         if verdict is not None:
-            _raise_if_denied(tool, verdict)
+            _raise_if_denied(tool, verdict, stage="tool")
 
     def check_server(self, tool: Tool, tmux: Tmux) -> None:
         """Check the tool and the server, before muxpilot sends it a request."""
         if self.policy.sockets is None and tool.name in self._open_tools:
             return
-        _raise_if_denied(tool, decide(self.policy, CallFacts(tool.name, tmux.socket, tool.reaches_server)))
+        facts = CallFacts(tool.name, tmux.socket, tool.reaches_server)
+        _raise_if_denied(tool, decide(self.policy, facts), stage="server")
         self._open_tools.add(tool.name)
 
     async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
@@ -70,7 +71,7 @@ class PolicyJudge:
             return  # check_server has applied every rule that concerns it
         lines: dict[str, input_line.InputLine] = {}
         verdict = await self._decide(tool, tmux, arguments, lines)
-        _raise_if_denied(tool, verdict)
+        _raise_if_denied(tool, verdict, stage="call")
         await self._wait_for_person(tool, tmux, arguments)
         for pane, line in lines.items():
             self._input_lines.set(tmux.socket, pane, line)
@@ -114,7 +115,7 @@ class PolicyJudge:
         return await asyncio.to_thread(decide_with_content) if is_long else decide_with_content()
 
     async def _wait_for_person(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """Wait until a person who types in the pane pauses. Raise Denied if they go on for too long."""
+        """Wait until a person who types in the pane pauses. Raise Denied if they type for too long."""
         pane = arguments.get("pane_id")
         pause_s = self.policy.person_pause_s
         if not pause_s or tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
@@ -220,9 +221,10 @@ def _collect_variables(arguments: Mapping[str, Any]) -> list[ShellText]:
     return [ShellText(f"{name}={value}", is_variable=True) for name, value in env.items()]
 
 
-def _raise_if_denied(tool: Tool, verdict: PolicyVerdict) -> None:
+def _raise_if_denied(tool: Tool, verdict: PolicyVerdict, *, stage: str) -> None:
     # The reason may quote a command, so only the key is logged.
     if _trace.is_debug:
-        _trace.debug("verdict", tool=tool.name, is_allowed=verdict.is_allowed, key=verdict.key)
+        allowed, key = verdict.is_allowed, verdict.key
+        _trace.debug("verdict", stage=stage, tool=tool.name, is_allowed=allowed, key=key)
     if not verdict.is_allowed:
         raise Denied(tool.name, verdict.key, verdict.reason)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
 from muxpilot.patterns import compile_regex
 from muxpilot.policy.commands import CommandRule
@@ -19,10 +19,10 @@ from muxpilot.toolkit.spec import Tool
 
 @record
 class Policy:
-    """The rules. `closed` maps each closed tool to the key that closes it. A list that is None allows all."""
+    """The rules. `closing_keys` maps closed tools to their keys. A list that is None allows all."""
 
     is_on: bool = True
-    closed: Mapping[str, str] = field(default_factory=dict)
+    closing_keys: Mapping[str, str] = field(default_factory=dict)
     sockets: frozenset[str] | None = None
     sessions: frozenset[str] | None = None
     panes: frozenset[str] | None = None
@@ -32,7 +32,7 @@ class Policy:
     allows_kill: bool = True
     allows_foreign: bool = True
     person_pause_s: int = 0
-    # The tools that a reader of resources stands for: it is closed if one of them is.
+    # The tools that a reader of resources represents: it is closed if one of them is.
     stands_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     @property
@@ -45,9 +45,9 @@ class Policy:
         return self.is_scoped or self.commands is not None or not self.allows_foreign
 
     def closing_key(self, tool: str) -> str | None:
-        """Return the key that closes a tool, or one of the tools that it stands for. None if it is open."""
+        """Return the key that closes a tool, or one of the tools that it represents. None if it is open."""
         names = self.stands_for.get(tool, (tool,))
-        return next((self.closed[name] for name in names if name in self.closed), None)
+        return next((self.closing_keys[name] for name in names if name in self.closing_keys), None)
 
     def allows_socket(self, socket: str) -> bool:
         return self.sockets is None or _normalize_socket(socket) in self.sockets
@@ -60,7 +60,7 @@ def load_policy(settings: Settings, tools: Sequence[Tool]) -> Policy:
     if not security.enabled:
         return Policy(is_on=False, person_pause_s=security.person_pause_seconds)
     return Policy(
-        closed=closed,
+        closing_keys=closed,
         sockets=_resolve_sockets(settings),
         sessions=_frozen_or_none(security.allowed_sessions),
         panes=_frozen_or_none(security.allowed_panes),

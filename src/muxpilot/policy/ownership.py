@@ -1,4 +1,4 @@
-"""Panes and clients of others that a call would type into, change or end.
+"""Find panes and clients of others that a call would type into, change or end.
 
 Every muxpilot marks the sessions and panes that it creates. Those without a mark belong to others.
 """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muxpilot.config.environment import own_pane, own_socket
+from muxpilot.config.environment import own_pane_on
 from muxpilot.errors import NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
@@ -171,7 +170,7 @@ async def find_own_pane(
     if own is None:
         return None
     for target in target_ids(arguments):
-        if target == own or (not isinstance(target, PaneId) and target in await _around(tmux, own)):
+        if target == own or (not isinstance(target, PaneId) and target in await _containers_of(tmux, own)):
             return own
         if (
             tool.effect is Effect.TYPE
@@ -182,7 +181,7 @@ async def find_own_pane(
     return None
 
 
-async def _around(tmux: Tmux, pane: PaneId) -> frozenset[str]:
+async def _containers_of(tmux: Tmux, pane: PaneId) -> frozenset[str]:
     """Return the ids of a pane's window and of every session that shows it."""
     ask = ("list-panes", "-a", "-f", f"#{{==:#{{pane_id}},{pane}}}", "-F", "#{window_id} #{session_id}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
@@ -190,7 +189,5 @@ async def _around(tmux: Tmux, pane: PaneId) -> frozenset[str]:
 
 
 def _own_pane(tmux: Tmux, environment: Mapping[str, str]) -> PaneId | None:
-    socket, pane = own_socket(environment), own_pane(environment)
-    if not socket or not PaneId.matches(pane) or os.path.realpath(socket) != os.path.realpath(tmux.socket):
-        return None
-    return PaneId(pane)
+    pane = own_pane_on(tmux.socket, environment)
+    return PaneId(pane) if PaneId.matches(pane) else None

@@ -12,7 +12,7 @@ from muxpilot.records import record
 
 @record
 class ProcessIdentity:
-    """A process for good: its pid may be used again, but not with the same start time."""
+    """One process, also after its end: another may get its pid, but not with the same start time."""
 
     pid: int
     start_time: int

@@ -83,7 +83,7 @@ async def read_remote_terminal_mode(run: RunRemote, tty: str) -> TerminalMode | 
 
 
 def parse_stty(text: str) -> TerminalMode | None:
-    """Return the mode that `stty -a` prints, as far as all its versions print it alike."""
+    """Return the mode that `stty -a` prints, as far as all its versions print it the same way."""
     flags = set(re.findall(r"-?[a-z]+", text))
     if not flags & {"icanon", "-icanon"}:
         return None

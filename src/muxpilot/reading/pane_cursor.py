@@ -126,7 +126,7 @@ class PaneReader:
 
     async def _current_stream(self, row: Pane) -> StreamReader:
         """Return the newest stream; open one if there is none, or if another program was started."""
-        if not self._streams or (self._streams[-1].stream.ended is not None and not row.is_dead):
+        if not self._streams or (self._streams[-1].stream.end_event is not None and not row.is_dead):
             stream = await self._stack.enter_async_context(self._tmux.streams.open(row.id))
             is_whole = self._tmux.streams.is_own_pane(row.id)
             reader = StreamReader(self._tmux, stream, is_whole=is_whole, is_alternate=row.is_alternate)
@@ -180,7 +180,7 @@ class StreamReader:
             return NewLines(await self._capture_screen(row), 0, cursor, is_alternate=True)
         start, missed = self._find_start(old)
         text = await self._render(row, start, position.end, is_cut=start > old.offset)
-        if text.is_alternate and self.stream.ended is None:
+        if text.is_alternate and self.stream.end_event is None:
             return NewLines((), 0, since)  # tmux has left the alternate screen; the stream is a moment late
         return NewLines(_without_blank_last_line(text.lines), missed, self._format_cursor(position))
 

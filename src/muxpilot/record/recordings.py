@@ -95,8 +95,8 @@ class Recording:
     async def _write(self, file: CastFile, event: Data | Gap) -> None:
         if isinstance(event, Gap):
             self._marks.flush()  # the rest of a torn mark is in the gap
-            self._trace.debug("gap", lost=event.lost, reason=event.reason)
-            file.write_event("m", f"{event.lost or 'some'} bytes are missing: {event.reason}")
+            self._trace.debug("gap", lost=event.lost_bytes, reason=event.reason)
+            file.write_event("m", f"{event.lost_bytes or 'some'} bytes are missing: {event.reason}")
             return
         if time.monotonic() - self._size_checked_at > _SIZE_CHECK_S:
             self._size_checked_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Gives one input to the program in front of a pane, and returns its whole answer.
+"""Give one input to the foreground program of a pane, and return its whole answer.
 
 A step is typed only while the program waits for it. It is done when the prompt is at the end of all output
 and the program waits again. Text in the middle of output that looks like a prompt does not end a step.
@@ -52,7 +52,7 @@ async def run_dialogue(
     typing_lock: PaneTypingLock,
     timing: ReplTiming | None = None,
 ) -> ReplReply:
-    """Give an input to the program in front of a pane, and wait for all that it answers."""
+    """Give an input to the foreground program of a pane, and wait for all that it answers."""
     text = validate_input(text)
     timing = timing or ReplTiming()
     trace = area("repl").child(server=tmux.socket, pane=pane)

@@ -6,8 +6,9 @@ import asyncio
 
 from muxpilot.repl.steps import InputStep
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.osc133 import MarkKind, mark_start
 from muxpilot.tasks import ChangeSignal
-from muxpilot.terminal.escapes import OSC_BYTES, PASTE_MODE_BYTES
+from muxpilot.terminal.escapes import PASTE_MODE_BYTES
 from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import Data, End, Gap, PaneStream
 
@@ -22,8 +23,8 @@ _RECENT_BYTES = 4096
 _PASTE_OFF, _PASTE_ON = PASTE_MODE_BYTES + b"l", PASTE_MODE_BYTES + b"h"
 # An editor may print more line ends than were typed; the echo's end is looked for in so many.
 _MORE_LINE_ENDS = 3
-# A shell with our marks has come back.
-_SHELL_MARKS = (OSC_BYTES + b"133;E;", OSC_BYTES + b"133;D;")
+# Marks that a shell of the pane prints when the program has ended.
+_SHELL_MARKS = (mark_start(MarkKind.OUTPUT_END), mark_start(MarkKind.STATUS))
 
 
 class Exchange:
@@ -49,7 +50,7 @@ class Exchange:
         return self._echo is None
 
     def has_echoed(self, line_ends: int) -> bool:
-        """Return whether so many lines have been echoed, and the prompt of the next has come."""
+        """Return whether so many lines have been echoed, and the prompt of the next has been printed."""
         if self._echo is None or not line_ends:
             return True
         return self._echo.count(b"\n") >= line_ends and not self._echo.endswith(b"\n")
@@ -148,7 +149,7 @@ class StreamListener:
         await self._signal.wait(timeout_s)
 
     def shell_prompt_after_exit(self) -> str | None:
-        """Return what a shell has shown since the program ended; None if nothing tells where it begins."""
+        """Return what a shell has shown since the program ended; None if its beginning is not known."""
         starts = [at for mark in _SHELL_MARKS if (at := self._recent.rfind(mark)) >= 0]
         starts = starts or [at for at in [self._recent.rfind(_PASTE_ON)] if at >= 0]
         if not starts:
@@ -165,7 +166,7 @@ class StreamListener:
 
 
 def _find_paste_mode(data: bytes, *, otherwise: bool | None) -> bool | None:
-    """Return whether paste mode was turned on last; `otherwise` if the bytes do not tell."""
+    """Return whether paste mode was turned on last; `otherwise` if the bytes do not show it."""
     at = data.rfind(PASTE_MODE_BYTES)
     mode = data[at + len(PASTE_MODE_BYTES) :][:1] if at >= 0 else b""
     return mode == b"h" if mode in (b"h", b"l") else otherwise

@@ -16,7 +16,7 @@ from muxpilot.trace import Trace
 
 
 class Outcome(Enum):
-    """What has come of a step."""
+    """The outcome of a step."""
 
     PROMPT = "the program is at its prompt"
     MORE = "it waits for the rest of the input"
@@ -28,7 +28,7 @@ class Outcome(Enum):
 class OutcomeDetector:
     """Waits for the outcome of each step.
 
-    `line` is the text before the cursor and `state` what the program in front does, as of the last check.
+    `line` is the text before the cursor and `state` what the foreground program does, as of the last check.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class OutcomeDetector:
         self._waiting_since: tuple[float, float] | None = None
 
     async def wait_for_outcome(self, exchange: Exchange) -> Outcome:
-        """Return what has come of a step, at the deadline at the latest."""
+        """Return the outcome of a step, at the deadline at the latest."""
         listener, loop = self._listener, asyncio.get_running_loop()
         self._line_before_step = self.line
         while True:
@@ -73,7 +73,7 @@ class OutcomeDetector:
         if self._waiting_since is not None and self._waiting_since[1] == self._listener.last_output:
             waited_s = asyncio.get_running_loop().time() - self._waiting_since[0]
             if waited_s < timing.output_arrival_s:
-                return timing.output_arrival_s - waited_s + 0.001
+                return timing.output_arrival_s - waited_s + timing.timer_margin_s
         later = (check_s for check_s in timing.state_checks_s if check_s > silence_s)
         return next(later, silence_s + timing.longest_state_check_s) - silence_s
 

@@ -30,7 +30,7 @@ class InputStyle(Enum):
 class ReplKind:
     """One kind of program. `prompt` and `continuation` are patterns without the blanks at their end.
 
-    `programs` is a pattern for the program's name, where its prompt alone does not tell which it is.
+    `programs` is a pattern for the program's name, where its prompt alone does not identify it.
     """
 
     name: str

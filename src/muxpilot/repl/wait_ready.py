@@ -1,4 +1,4 @@
-"""Waits until a program in front of the pane waits for input. Refuses panes where no program does."""
+"""Wait until the foreground program of a pane waits for input. Panes where none does are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def wait_for_program(
     timing: ReplTiming,
     trace: Trace,
 ) -> ReadyProgram:
-    """Wait until a program waits in front of the pane; raise Refused if that is a shell, or none does."""
+    """Wait until the foreground program waits for input; raise Refused if it is a shell, or does not wait."""
     now = asyncio.get_running_loop().time
     began, changed, end = now(), now(), stream.end
     while True:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-from typing import Any
 
-from muxpilot.dispatch import report_incident
+from muxpilot.calls import report_incident
 from muxpilot.server.fd_streams import LARGEST_LINE
 from muxpilot.server.stdio import parse_message
+from muxpilot.tasks import TaskSet
 from muxpilot.trace import area
 from muxpilot.web.asgi import (
     Asgi,
@@ -58,27 +58,23 @@ class HttpChecks:
         self._inner = inner
         self._token = token
         self._is_local = is_local
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = TaskSet(_trace)
         self._is_closed = False
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        task = asyncio.current_task()
-        if scope["type"] != "http" or task is None:
+        if scope["type"] != "http":
             return
-        self._tasks.add(task)
         try:
-            await self._check_and_forward(scope, receive, send)
+            with self._tasks.include_current():
+                await self._check_and_forward(scope, receive, send)
         except asyncio.CancelledError:
             if not self._is_closed:
                 raise
-        finally:
-            self._tasks.discard(task)
 
     def close(self) -> None:
         """Cancel running requests and end those that still arrive."""
         self._is_closed = True
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def _check_and_forward(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         has_answered = False
@@ -96,7 +92,7 @@ class HttpChecks:
         except HttpRefusal as refusal:
             _trace.info("request refused", status=refusal.status, method=scope["method"])
             await send_refusal(send, refusal)
-        except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
+        except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
             words = report_incident(f"{scope['method']} {PATH}")
             if not has_answered:
                 await send_refusal(send, HttpRefusal(500, words))

@@ -1,9 +1,10 @@
-"""MCP over Streamable HTTP: many clients at once, each with a session that ends when the client has left.
+"""MCP over Streamable HTTP: many clients at once, each with a session that ends when the client has gone.
 
-The SDK speaks the protocol, uvicorn is the web server. This module adds the checks before them, and notices
-that a client has left: it had its notification stream open, lost it, and neither opened it again nor sent a
-request for a while. Then its session ends as if the client had ended it. A client that never opens a stream
-cannot be seen to leave: when there are too many sessions, the one that was idle longest ends.
+The SDK implements the protocol, uvicorn is the web server. This module adds the checks before them, and
+detects clients that are gone: such a client had a notification stream, which has closed, and it neither opens
+another nor sends a request for a while. Then its session ends as if the client had ended it. If a client
+never opens a stream, its end cannot be detected: when there are too many sessions, the one that was idle
+longest ends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from muxpilot.app import App, build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.server.fd_streams import LARGEST_LINE
 from muxpilot.server.http_checks import PATH, HttpChecks
 from muxpilot.server.mcp_server import MuxpilotServer

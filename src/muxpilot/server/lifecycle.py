@@ -7,7 +7,7 @@ import signal
 from contextlib import suppress
 
 from muxpilot.app import build
-from muxpilot.config import Settings
+from muxpilot.config.model import Settings
 from muxpilot.server.mcp_server import MuxpilotServer
 from muxpilot.server.sdk_internals import Connection, serve_connection
 from muxpilot.server.stdio import StdioStreams, open_stdio

@@ -22,8 +22,7 @@ from pydantic import ValidationError
 
 from muxpilot import __version__
 from muxpilot.app import App
-from muxpilot.calls import Caller, no_progress, watch_not_owned
-from muxpilot.dispatch import UnknownTool, report_incident
+from muxpilot.calls import Caller, UnknownTool, no_progress, report_incident, watch_not_owned
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.resources import ResourceFailed
 from muxpilot.server.channel import CAPABILITY, push_watch_results
@@ -219,7 +218,7 @@ async def _map_errors(ctx: RequestContext, call_next: CallNext) -> HandlerResult
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
     except MuxpilotError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
-    except Exception:  # noqa: BLE001 - a mistake of ours must not end the server
+    except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
         raise MCPError(types.INTERNAL_ERROR, report_incident(ctx.method)) from None
 
 

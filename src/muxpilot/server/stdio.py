@@ -227,7 +227,7 @@ def parse_message(line: bytes) -> types.JSONRPCMessage | bytes:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return _describe_malformed(line)
-    # A request with an invalid id would pass for a notification, and its sender would wait for ever.
+    # A request with an invalid id would pass for a notification, and its sender would wait forever.
     if isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
         return _describe_malformed(line)
     return message

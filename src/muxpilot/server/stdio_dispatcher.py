@@ -7,7 +7,7 @@ SDK's own serves every transport and both sides of a connection, at three times 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -31,13 +31,14 @@ from muxpilot.server.sdk_internals import (
     run_notify_intercept,
 )
 from muxpilot.server.stdio import IncomingMessages, OutgoingMessages
+from muxpilot.tasks import TaskSet
 from muxpilot.trace import area
 
 _trace = area("server").child(transport="stdio")
 
 _TRANSPORT = TransportContext(kind="stdio", can_send_request=False)
 _CLOSED = types.ErrorData(code=types.CONNECTION_CLOSED, message="Connection closed")
-# A task that goes on after it was cancelled is cancelled again this often.
+# A task that continues after it was cancelled is cancelled again this often.
 _CANCEL_AGAIN_S = 0.1
 
 Params = Mapping[str, Any] | None
@@ -96,7 +97,7 @@ class StdioDispatcher(Dispatcher[TransportContext]):
     def __init__(self, incoming: IncomingMessages, outgoing: OutgoingMessages) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet(_trace)
         self._running: dict[types.RequestId, tuple[StdioCall, asyncio.Task[None]]] = {}
 
     async def send_raw_request(
@@ -128,26 +129,15 @@ class StdioDispatcher(Dispatcher[TransportContext]):
                 elif isinstance(message, types.JSONRPCNotification):
                     self._handle_cancel(message)
                     if not run_notify_intercept(on_notify_intercept, message.method, message.params):
-                        self._start(self._handle_notification(message, on_notify))
+                        self._tasks.start(self._handle_notification(message, on_notify), name="notification")
         finally:
             await self._cancel_all()
 
     def _start_request(self, request: types.JSONRPCRequest, on_request: OnRequest) -> asyncio.Task[None]:
         call = StdioCall(self, request.id, request.params)
-        task = self._start(self._handle_request(call, request, on_request))
+        task = self._tasks.start(self._handle_request(call, request, on_request), name="request")
         self._running[coerce_request_id(request.id)] = call, task
         return task
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget_task)
-        return task
-
-    def _forget_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _trace.error("message not served", error=error)
 
     def _handle_cancel(self, message: types.JSONRPCNotification) -> None:
         if message.method != "notifications/cancelled":
@@ -197,9 +187,8 @@ class StdioDispatcher(Dispatcher[TransportContext]):
 
     async def _cancel_all(self) -> None:
         while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks, timeout=_CANCEL_AGAIN_S)
+            self._tasks.cancel()
+            await self._tasks.wait(_CANCEL_AGAIN_S)
 
 
 def _is_cancelled_from_outside() -> bool:

@@ -7,7 +7,7 @@ from muxpilot.records import record
 
 @record
 class ShellKind:
-    """One kind of shell. A row without `script` is recognized, and gets its marks from no script of ours."""
+    """One kind of shell. A shell without `script` is recognized, but has no integration script."""
 
     name: str  # in `SHELLS` and in the mark that says that the integration is loaded
 
@@ -44,11 +44,11 @@ class ShellKind:
     line_error: bytes = b""  # the editor keeps a wrong line, and prints an error that begins with this
     drops_early_keys: bool = False  # its editor ignores Ctrl-C while a key binding runs
 
-    # How the process detector tells its prompt from its builtin `read` (processes/decide.py).
+    # How the process detector distinguishes its prompt from its builtin `read` (processes/decide.py).
     has_line_editor: bool = True  # `read` does not use the editor, so a canonical read is not the prompt
     editor_keeps_return: bool = False  # only its editor turns ICRNL off; its `read -n` leaves it on
     plain_prompt_bytes: int | None = None  # without its editor it reads so much at its prompt, else 1
-    read_looks_like_prompt: bool = False  # nothing tells its `read` from its prompt
+    read_looks_like_prompt: bool = False  # its `read` and its prompt look the same
 
     # Its command line.
     short_options_with_value: str = "oO"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muxpilot.shell_table.kind import ShellKind
-from muxpilot.terminal.escapes import CSI
+from muxpilot.terminal.escapes import CSI, PRIVATE_NUMBER
 
 # Our private key. A shell with `has_key` binds it: it prints how much is typed, and makes the special
 # characters of the next line plain text.
-KEY = CSI.encode() + b"7717~"
+KEY = f"{CSI}{PRIVATE_NUMBER}~".encode()
 
 # ksh93 reports a signal as 256 plus its number, all others as 128 plus its number.
 _KSH_SIGNAL, _SIGNAL = 256, 128
@@ -94,7 +94,7 @@ _ROWS = (
         short_options_with_value="oCdDfp",
         long_options_with_value=("--init-command", "--profile", "--features", "--debug"),
     ),
-    # dash, and whatever else is called sh. A shell at the far end of ssh that sets no version variable is
+    # dash, and whatever else is called sh. A shell on the other side of ssh that sets no version variable is
     # treated as this one.
     ShellKind(
         "sh",
@@ -151,7 +151,7 @@ _ROWS = (
     ShellKind("csh", programs=("csh",), has_line_editor=False),
     ShellKind("elvish", programs=("elvish",), is_judged_by_policy=False),
     ShellKind("nu", programs=("nu",), start_pattern="nu", is_judged_by_policy=False),
-    # Its program is python: it cannot be recognized in front of a pane.
+    # Its program is python: it cannot be recognized as the foreground program of a pane.
     ShellKind("xonsh", start_pattern="xonsh", is_judged_by_policy=False),
 )
 
@@ -166,7 +166,7 @@ POLICY_NAMES = frozenset(name for shell in _ROWS if shell.is_judged_by_policy fo
 
 
 def exit_code(status: int) -> int:
-    """Return the status that a shell's mark tells with signals as 128 plus their number.
+    """Return the status that a shell's mark reports, with signals as 128 plus their number.
 
     No shell but ksh93 has a status above 256, so this needs no row.
     """

@@ -1,6 +1,6 @@
-"""How a shell that we start comes to print our marks from its first prompt on.
+"""Make a shell that we start print our marks from its first prompt on.
 
-Each shell has one way to read a file of ours that leaves everything else unchanged: `ENV` in bash's POSIX
+Each shell has one way to read our file that leaves everything else unchanged: `ENV` in bash's POSIX
 mode and for sh, ksh and mksh, `ZDOTDIR` for zsh, `-C` for fish. The files remove themselves once they are
 read.
 """

@@ -92,11 +92,17 @@ class Command:
         failed = CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.FAILED
         self._end(CommandStatus.COMPLETED if exit_code == 0 else failed, exit_code, reason)
 
-    def mark_lost(self, reason: str) -> None:
-        """End the command without an exit code, because nothing tells how it ended."""
-        self._end(CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.LOST, None, reason)
+    def mark_lost(self, reason: str, *, cause: str | None = None) -> None:
+        """End the command without an exit code, because how it ended is not known.
 
-    def _end(self, status: CommandStatus, exit_code: int | None, reason: str | None) -> None:
+        `cause` is an error's code or a fixed word. The log has it instead of a `reason` that quotes an error.
+        """
+        status = CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.LOST
+        self._end(status, None, reason, cause=cause)
+
+    def _end(
+        self, status: CommandStatus, exit_code: int | None, reason: str | None, *, cause: str | None = None
+    ) -> None:
         if self.status.is_final:
             return
         self.output.finish()
@@ -112,6 +118,6 @@ class Command:
                 ms=round(self.elapsed_s * 1000),
                 output_bytes=self.output.size,
                 has_untyped_lines=self.untyped_note is not None,
-                reason=reason,
+                reason=cause or reason,
             )
         self.notify_change()

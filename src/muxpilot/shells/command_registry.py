@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from muxpilot.errors import BadInput, PaneDead, Refused
 from muxpilot.shells.command import Command, CommandStatus
 from muxpilot.shells.command_output import CommandOutput
-from muxpilot.shells.pane_context import PaneTypingLock
+from muxpilot.shells.pane_context import CommandTypingLock
 from muxpilot.shells.pane_shell import PaneShell
 from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
@@ -28,7 +28,7 @@ class CommandRegistry:
 
     def __init__(
         self,
-        typing_lock: PaneTypingLock,
+        typing_lock: CommandTypingLock,
         *,
         output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
         kept_commands: int = KEPT_COMMANDS,
@@ -48,8 +48,10 @@ class CommandRegistry:
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
 
-    async def submit(self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0) -> Command:
-        """Queue a command for a pane. It runs when the pane's shell takes it."""
+    async def submit(
+        self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0, call: int | None = None
+    ) -> Command:
+        """Queue a command for a pane. It runs when the pane's shell takes it. `call` is for the log."""
         text = validate_command(text)
         shell = await self.open_pane(tmux, pane)
         await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
@@ -58,7 +60,7 @@ class CommandRegistry:
         command.trace = shell.trace.child(command=command.id)
         self._forget_old_commands()
         self._commands[command.id] = command
-        shell.submit(command)
+        shell.submit(command, call=call)
         return command
 
     async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
@@ -110,12 +112,12 @@ class CommandRegistry:
         ]
 
     async def wait_until_done_or_waiting(self, command: Command, timeout_s: float) -> bool:
-        """Wait until a command has ended or waits for input. Return False if neither came in time."""
+        """Wait until a command has ended or waits for input. Return False if neither happened in time."""
         deadline = time.monotonic() + timeout_s
         while not command.status.is_final and command.waiting_for is None:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                command.trace.debug("waited in vain for the command", timeout_s=timeout_s)
+                command.trace.debug("wait for the command timed out", timeout_s=timeout_s)
                 return False
             await command.wait_for_change(left_s)
         return True

@@ -64,14 +64,12 @@ class CommandRun:
                 f"{self._shell.kind.name} cannot be given this text at its prompt.",
                 "Leave out tabs and lines above 4,000 bytes, or put it into a file there.",
             )
-        file = str(self._pane.tmux.connection.temporary_folder.unused_path("c"))
-        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
-            target.write(self._command.text + "\n")
-        return file
+        folder = self._pane.tmux.connection.temporary_folder
+        return str(folder.write_private(folder.unused_path("c"), self._command.text + "\n"))
 
     async def _type_line(self, line: str) -> None:
         pane, command = self._pane, self._command
-        async with pane.hold_typing():
+        async with pane.hold_typing(command.id):
             if command.status.is_final or command.is_cancelled:
                 command.mark_lost("The command was cancelled before it was typed.")
                 return
@@ -84,7 +82,7 @@ class CommandRun:
         pane.activity.restart_silence()
 
     async def _wait_for_next_line(self, *, is_last: bool) -> bool:
-        """Wait until the next line may be typed: False. Return True when no more is to be typed."""
+        """Return False when the next line may be typed, True when no more is to be typed."""
         if self._shell.kind.has_key:
             await self._check_start()
         activity, timing = self._pane.activity, self._pane.timing
@@ -104,7 +102,8 @@ class CommandRun:
                 checked_offset, pause_s = activity.read_offset, min(2 * pause_s, timing.longest_input_check_s)
                 if await self._check_waiting():
                     return True
-            await activity.wait_for_change(max(pause_s - activity.silence_s(), 0.01), since=changes)
+            wait_s = max(pause_s - activity.silence_s(), timing.shortest_input_wait_s)
+            await activity.wait_for_change(wait_s, since=changes)
         return True
 
     async def _check_start(self) -> None:
@@ -210,7 +209,7 @@ class CommandRun:
         return self._is_back_at_prompt(state) and is_sure
 
     async def _continue_without_marks(self, state: ForegroundState, line: str) -> bool:
-        """Load the marks again. The shell then tells the status that it still knows.
+        """Load the marks again. The shell then reports the status that it still knows.
 
         Return True if that was the end of the command.
         """

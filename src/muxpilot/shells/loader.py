@@ -1,12 +1,11 @@
 """Loads our marks into a shell that is at its prompt already, with one typed line.
 
-On this machine the line names a private file. At the far end of `ssh`, `su` or `docker exec` that file
+On this machine the line names a private file. On the other side of `ssh`, `su` or `docker exec` that file
 cannot be read. There the line asks which shell it is, and then reads the script with the echo off.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 
 from muxpilot.errors import Refused
@@ -31,7 +30,7 @@ class MarkLoader:
         self._nonce = secrets.token_hex(16)
 
     async def load(self, state: ForegroundState, line: str) -> str | None:
-        """Make the shell in front print our marks. Return None, or what is in the way.
+        """Make the foreground shell print our marks. Return None, or what prevents it.
 
         `line` is the text before the cursor.
         """
@@ -79,11 +78,11 @@ class MarkLoader:
         return False
 
     async def _load_by_file(self, kind: ShellKind) -> None:
-        file = self._pane.tmux.connection.temporary_folder.unused_path("i")
+        folder = self._pane.tmux.connection.temporary_folder
+        file = folder.unused_path("i")
         line = f" {kind.source} {file}"
         wipe = await self._wipe_command(line)
-        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
-            target.write(prompt_text(kind, self._nonce, line_holds=str(file), wipe=wipe))
+        folder.write_private(file, prompt_text(kind, self._nonce, line_holds=str(file), wipe=wipe))
         try:
             await self._type_line(line)
             await self._wait_until_loaded()
@@ -121,7 +120,7 @@ class MarkLoader:
         return f"printf '{_ERASE_ROW_ABOVE * rows}\\r'\n"
 
     async def _type_line(self, line: str) -> None:
-        async with self._pane.hold_typing():
+        async with self._pane.hold_typing("mark loader"):
             await self._pane.tmux.input.type(self._pane.pane, line, enter=True)
 
     async def _wait_until_loaded(self) -> None:

@@ -44,6 +44,11 @@ class MarkKind(Enum):
         return self in (MarkKind.STATUS, MarkKind.STATUS_IN_PROMPT)
 
 
+def mark_start(kind: MarkKind) -> bytes:
+    """Return the bytes that every mark of this kind with a value or nonce begins with."""
+    return _INTRODUCER + kind.value.encode() + b";"
+
+
 _KINDS = {kind.value.encode(): kind for kind in MarkKind}
 _MARK = re.compile(
     re.escape(_INTRODUCER)

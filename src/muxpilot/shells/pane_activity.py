@@ -32,7 +32,7 @@ class PaneActivity:
         self.notify()
 
     def restart_silence(self) -> None:
-        """Count silence from now on, because output is expected or has come."""
+        """Count silence from now on, because output is expected or has arrived."""
         self._last_output = asyncio.get_running_loop().time()
 
     def silence_s(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
@@ -20,11 +21,17 @@ from muxpilot.trace import area
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
 
 
+class CommandTypingLock(Protocol):
+    """The same for commands. `holder` names the command in the log."""
+
+    def __call__(self, tmux: Tmux, pane: PaneId, *, holder: str) -> AbstractAsyncContextManager[None]: ...
+
+
 class PaneContext:
     """A pane with shells in it, for the parts that wait for its prompt, load marks and run commands."""
 
     def __init__(
-        self, tmux: Tmux, row: Pane, typing_lock: PaneTypingLock, *, timing: ShellTiming | None = None
+        self, tmux: Tmux, row: Pane, typing_lock: CommandTypingLock, *, timing: ShellTiming | None = None
     ) -> None:
         self.tmux = tmux
         self.row = row
@@ -47,8 +54,8 @@ class PaneContext:
         """Return whether the pane's tmux is on another host, where we cannot ask its kernel."""
         return self.row.remote_shell is not None
 
-    def hold_typing(self) -> AbstractAsyncContextManager[None]:
-        return self.typing_lock(self.tmux, self.row.id)
+    def hold_typing(self, holder: str) -> AbstractAsyncContextManager[None]:
+        return self.typing_lock(self.tmux, self.row.id, holder=holder)
 
     def notify(self) -> None:
         """Wake all tasks that wait for a change of the pane or of a command in it."""
@@ -58,11 +65,11 @@ class PaneContext:
                 shell.command.notify_change()
 
     async def read_state(self) -> ForegroundState:
-        """Return what the program in front does, as the system tells. The event loop goes on meanwhile."""
+        """Return what the system says the foreground program does. The event loop runs meanwhile."""
         return await read_state(self.row)
 
     def is_in_foreground(self, shell: NestedShell) -> bool | None:
-        """Return whether a shell has the terminal to itself; None where the system does not tell."""
+        """Return whether a shell has the terminal to itself; None where the system does not say."""
         return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
 
     def _is_behind_other(self, shell: NestedShell) -> bool:

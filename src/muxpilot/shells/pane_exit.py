@@ -21,6 +21,7 @@ from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 _RECOVERED_ROWS = 2000
 _DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
 # Holds the value that remain-on-exit had, for the next muxpilot if this one is killed.
+# Other versions of muxpilot read this option too, so its name must stay as it is.
 _SAVED_OPTION = "@muxpilot_remained"
 
 # Called with the exit status, if it is known, and the reason.
@@ -28,7 +29,7 @@ OnEnd = Callable[[int | None, str], None]
 
 
 class ExitKeeper:
-    """Keeps the pane of a shell that may end with a command, and tells `on_end` how it ended."""
+    """Keeps the pane of a shell that may end with a command, and calls `on_end` with how it ended."""
 
     def __init__(self, pane: PaneContext, on_end: OnEnd) -> None:
         self._pane = pane
@@ -42,9 +43,9 @@ class ExitKeeper:
         self._releasing: asyncio.Task[None] | None = None
 
     def watch_process(self) -> None:
-        """Wait beside for the end of the pane's process.
+        """Wait in the background for the end of the pane's process.
 
-        Where the system has no pidfd, the stream's end tells, at most a second later.
+        Where the system has no pidfd, the stream's end shows it, at most a second later.
         """
         if self._pane.is_remote:
             return
@@ -115,7 +116,7 @@ class ExitKeeper:
             self._pane.trace.debug("pane is no longer kept when its program ends")
 
     async def close_dead_remote_pane(self) -> None:
-        """Close a dead pane of another host, where only its stream tells that it has died."""
+        """Close a dead pane of another host, where only its stream shows that it has died."""
         if not self._pane.is_remote or not self._is_kept:
             return
         with suppress(MuxpilotError):  # the pane or its host has gone
@@ -153,7 +154,7 @@ class ExitKeeper:
             await self._pane.tmux.panes.kill(row.id)
 
     async def _wait_for_last_output(self) -> None:
-        """Wait for output that is on its way, by another connection than the news of the process's end."""
+        """Wait for output that is on its way, by another connection than the notice of the process's end."""
         pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
             await pane.tmux.streams.catch_up(pane.pane)

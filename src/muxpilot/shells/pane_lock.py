@@ -1,7 +1,8 @@
-"""One muxpilot at a time types commands into a pane, of all that this user runs.
+"""Lock a pane so that only one muxpilot of this user types into it.
 
-The lock is a locked file, so it ends with its owner, however that ends. The file names the last owner. If
-that was another muxpilot, the shell prints its marks instead of ours.
+The lock is a locked file, so it ends with its owner, however that ends. The file begins with the token of the
+muxpilot whose marks the shell prints. After it comes the process id of the holder, for the log of those that
+wait. Older versions write the token only.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from hashlib import blake2b
 from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
-from muxpilot.file_lock import open_lock_file, try_lock
+from muxpilot.file_lock import open_lock_file, read_owner, try_lock, write_owner
 from muxpilot.processes.identity import process_exists
 from muxpilot.tmux import Pane
 from muxpilot.tmux.hosts.endpoint import muxpilot_folder
-from muxpilot.trace import Trace
+from muxpilot.trace import Trace, describe_error
 
 _PREFIX = "pane-"
+_TOKEN_BYTES = 16
 
 
 class CrossProcessPaneLock:
@@ -28,9 +30,10 @@ class CrossProcessPaneLock:
     def __init__(self, socket: str, row: Pane, trace: Trace) -> None:
         self.was_used_by_other = False
         self._trace = trace
-        self._own_token = secrets.token_hex(8).encode()
+        self._own_token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         self._last_token = b""
         self._file = -1
+        self._refused_by = ""
         self._path: Path | None = None
         with suppress(OSError, MuxpilotError):  # without a folder no muxpilot waits for another
             folder = muxpilot_folder()
@@ -44,22 +47,35 @@ class CrossProcessPaneLock:
         try:
             file = open_lock_file(self._path)
         except OSError as error:
-            self._trace.debug("no pane lock: its file cannot be opened", error=error)
+            self._trace.debug(
+                "no cross-process pane lock: its file cannot be opened", error=describe_error(error)
+            )
             return True
         if not self._lock(file):
             return False
-        self._file = file
-        self.was_used_by_other = os.pread(file, len(self._own_token), 0) != self._last_token
-        self._trace.debug("pane lock taken", was_used_by_other=self.was_used_by_other)
+        self._file, self._refused_by = file, ""
+        self.was_used_by_other = _read_token(file) != self._last_token
+        write_owner(file, offset=_TOKEN_BYTES)
+        self._trace.debug("cross-process pane lock taken", was_used_by_other=self.was_used_by_other)
         return True
 
     def _lock(self, file: int) -> bool:
         with suppress(OSError):
             if try_lock(file):
                 return True
+        self._log_refusal(file)
         os.close(file)
-        self._trace.debug("pane lock refused: another muxpilot has it")
         return False
+
+    def _log_refusal(self, file: int) -> None:
+        """Log which process has the lock, once for each holder: we try again many times a second."""
+        if not self._trace.is_debug:
+            return
+        pid = read_owner(file, offset=_TOKEN_BYTES)
+        holder = str(pid) if pid is not None and process_exists(pid) else "unknown"
+        if holder != self._refused_by:
+            self._refused_by = holder
+            self._trace.debug("cross-process pane lock refused", held_by=holder)
 
     def mark_ours(self) -> None:
         """Write into the file that the shell has our marks now."""
@@ -70,15 +86,23 @@ class CrossProcessPaneLock:
     def release(self) -> None:
         """Let the next muxpilot have the pane."""
         if self._file >= 0:
+            with suppress(OSError):  # the next holder may be a version that writes no process id
+                os.ftruncate(self._file, len(_read_token(self._file)))
             os.close(self._file)
             self._file = -1
-            self._trace.debug("pane lock released")
+            self._trace.debug("cross-process pane lock released")
+
+
+def _read_token(file: int) -> bytes:
+    """Return the token in a lock file. It is empty until a shell has marks, also if a process id follows."""
+    return os.pread(file, _TOKEN_BYTES, 0).rstrip(b"\0")
 
 
 def _file_name(socket: str, row: Pane) -> str:
     """Return a name by the pane's process; for a pane on another host by its server and id."""
     if row.remote_shell is None:
         return f"{_PREFIX}{row.pid}"
+    # Other versions of muxpilot lock the same file, so its name must stay as it is.
     return "far-" + blake2b(f"{socket}\n{row.id}".encode(errors="replace"), digest_size=8).hexdigest()
 
 

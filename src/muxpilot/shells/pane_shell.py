@@ -14,7 +14,7 @@ from muxpilot.errors import MuxpilotError, PaneDead
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.osc133 import MarkKind, ShellMark
-from muxpilot.shells.pane_context import PaneContext, PaneTypingLock
+from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.prompt_ready import PromptWaiter
@@ -31,7 +31,7 @@ class PaneShell:
         self,
         tmux: Tmux,
         row: Pane,
-        typing_lock: PaneTypingLock,
+        typing_lock: CommandTypingLock,
         *,
         nonce: str | None,
         has_hint: bool = False,
@@ -86,16 +86,16 @@ class PaneShell:
     async def close(self) -> None:
         """Stop reading, and end all commands of the pane as lost."""
         await self._tasks.close()
-        self.mark_ended(None, "muxpilot has left")
+        self.mark_ended(None, "muxpilot has stopped")
         await self._exit_keeper.release()
         self._exit_keeper.close()
         await self._resources.aclose()
 
-    def submit(self, command: Command) -> None:
-        """Put a command into the queue."""
+    def submit(self, command: Command, *, call: int | None = None) -> None:
+        """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
         if self._queue:
             command.reason = f"It waits for the command before it: {self._queue[0].text[:80]!r}."
-        command.trace.debug("command queued", position=len(self._queue), length=len(command.text))
+        command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
         if self._worker is None or self._worker.done():
             self._worker = self._tasks.start(self._work(), name="run commands")
@@ -122,7 +122,7 @@ class PaneShell:
             self.pane.activity.end_reason = reason
             self.stack.end_all(status, f"The pane has ended: {reason}.")
             for command in self._queue:
-                command.mark_lost(f"The pane has ended: {reason}.")
+                command.mark_lost(f"The pane has ended: {reason}.", cause="pane-ended")
             self._queue.clear()
             self.pane.notify()
 
@@ -152,11 +152,11 @@ class PaneShell:
                 self.stack.feed_text(item)
 
     def _handle_gap(self, event: Gap) -> None:
-        self.trace.debug("gap in the stream", lost=event.lost, reason=event.reason)
+        self.trace.debug("gap in the stream", lost=event.lost_bytes, reason=event.reason)
         for shell in self.stack.shells:
             shell.enter(Phase.UNKNOWN, why="a gap in the stream")
             if shell.command is not None:
-                shell.command.output.lost_bytes += event.lost or 1
+                shell.command.output.lost_bytes += event.lost_bytes or 1
 
     async def _handle_end(self, event: End) -> None:
         self.stack.feed_text(self.pane.scanner.flush())
@@ -210,7 +210,7 @@ class PaneShell:
             self.pane.notify()
 
     async def _wait_until_all_read(self) -> None:
-        """Wait until the shell reads, and all that it printed has come."""
+        """Wait until the shell reads, and all that it printed has arrived."""
         with suppress(MuxpilotError):  # the next request to the pane meets the same error
             await self.pane.wait_until_shell_reads()
             await self.pane.sync_with_tmux()
@@ -231,10 +231,10 @@ class PaneShell:
                 if self.pane.is_remote and isinstance(error, PaneDead):
                     # The pane's stream tells how it ended.
                     await self.pane.activity.wait_until(lambda: False, self.pane.timing.remote_end_s)
-                command.mark_lost(str(error))
+                command.mark_lost(str(error), cause=error.code)
             except Exception as error:  # noqa: BLE001 - a bug must not end the pane's queue
                 command.trace.error("command failed because of a bug in muxpilot", error=error)
-                command.mark_lost("muxpilot failed because of a bug; see its log on stderr.")
+                command.mark_lost("muxpilot failed because of a bug; see its log on stderr.", cause="bug")
             finally:
                 self._lock.release()
                 self.withdraw(command)

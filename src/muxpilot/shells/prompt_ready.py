@@ -29,7 +29,7 @@ class PromptWaiter:
     def __init__(
         self, pane: PaneContext, lock: CrossProcessPaneLock, *, is_starting: bool, has_hint: bool
     ) -> None:
-        """Take the facts: a shell of ours `is_starting`; the settings say which shell it is (`has_hint`)."""
+        """Set `is_starting` if our shell is starting, `has_hint` if the settings name the shell."""
         self._pane = pane
         self._lock = lock
         self._is_starting = is_starting
@@ -99,7 +99,7 @@ class PromptWaiter:
         return self._note_typed_text(shell, is_empty=not text)
 
     async def _wait_for_plain_prompt(self, shell: NestedShell) -> None:
-        """Wait until a shell without a start mark reads, and all that it printed has come."""
+        """Wait until a shell without a start mark reads, and all that it printed has arrived."""
         if shell.prompt.is_first:
             await self._pane.wait_for_redraw()
         await self._pane.sync_with_tmux()
@@ -140,9 +140,9 @@ class PromptWaiter:
         return None if shell.phase is Phase.PROMPT else "The incomplete command before it is being given up."
 
     async def _enter_shell(self, shell: NestedShell | None) -> str | None:
-        """Load our marks into the program in front, if that is a shell at its prompt.
+        """Load our marks into the foreground program, if that is a shell at its prompt.
 
-        `shell` is the innermost one that is known; another program or another shell is in front of it.
+        `shell` is the innermost one that is known; another program or another shell has the foreground.
         """
         pane, timing, activity = self._pane, self._pane.timing, self._pane.activity
         if activity.silence_s() < (timing.start_s if self._is_starting else timing.busy_s):
@@ -171,9 +171,9 @@ class PromptWaiter:
         return not shell.prompt.may_have_typeahead
 
     def _looks_ready(self, state: ForegroundState, line: str) -> bool:
-        """Return whether the screen shows a shell's prompt, where the system cannot tell.
+        """Return whether the screen shows a shell's prompt, where the system does not show it.
 
-        That is at the far end of ssh, or where the settings say that a shell is in the pane.
+        That is on the other side of ssh, or where the settings say that a shell is in the pane.
         """
         is_unseen = state.is_remote or (self._has_hint and not state.is_known)
         return is_unseen and not state.is_canonical and looks_like_remote_shell_prompt(line)

@@ -1,7 +1,7 @@
-"""The shells in a pane, one inside the other, as their marks tell.
+"""The shells in a pane, one inside the other, as their marks show.
 
 The outermost shell is first; `ssh`, `su` or `bash` typed at its prompt opens another inside it. Each shell
-has its own nonce, so a mark tells which of them printed it. When an outer shell prints one, all shells
+has its own nonce, so a mark shows which of them printed it. When an outer shell prints one, all shells
 inside it have ended.
 
 How a shell goes through its phases, mark by mark:
@@ -37,13 +37,13 @@ _SEPARATOR = re.compile(r"[;&|\n]")
 
 
 class Phase(enum.Enum):
-    """What a shell does now, as far as its marks tell."""
+    """What a shell does now, as far as its marks show."""
 
     STARTING = "starting"
     PROMPT = "prompt"
     TYPED = "typed"  # a line of ours was typed, and has not started yet
     RUNNING = "running"
-    FINISHED = "finished"  # the status has come, the prompt follows
+    FINISHED = "finished"  # the status has arrived, the prompt follows
     CONTINUATION = "continuation"  # the shell waits for the rest of a command
     UNKNOWN = "unknown"
 
@@ -62,7 +62,7 @@ class PromptState:
 
 @dataclass(slots=True, eq=False)
 class TypedLine:
-    """The line that was typed last at a shell's prompt, and what has come of it."""
+    """The line that was typed last at a shell's prompt, and what is known about it."""
 
     text: str = ""
     began_at: float = 0.0
@@ -179,7 +179,7 @@ class ShellStack:
             )
         if is_inherited:
             return False
-        # OUTPUT_END comes before the status that tells how the shells inside have ended.
+        # OUTPUT_END comes before the status that shows how the shells inside have ended.
         if mark.kind is not MarkKind.OUTPUT_END:
             self._pop_inner(shell, mark)
         if shell is not None:
@@ -187,7 +187,7 @@ class ShellStack:
         return True
 
     def drop(self, shell: NestedShell, reason: str) -> None:
-        """Remove a shell, and all inside it, that will print no more marks of ours."""
+        """Remove a shell, and all inside it, that will not print our marks again."""
         while shell in self.shells:
             gone = self._pop(reason)
             if gone.command is not None:
@@ -204,7 +204,7 @@ class ShellStack:
                 note = " Its output was not seen." if is_unseen else ""
                 shell.command.finish(status, f"The shell ended with it, and the pane is closed.{note}")
             else:
-                shell.command.mark_lost(reason)
+                shell.command.mark_lost(reason, cause="pane-ended")
 
     def confirm_line(self, shell: NestedShell) -> None:
         """End an unconfirmed command: no other has started, so it was ours."""
@@ -214,7 +214,7 @@ class ShellStack:
             self.finish_command(shell)
 
     def finish_command(self, shell: NestedShell) -> None:
-        """End the shell's command with the status that has come."""
+        """End the shell's command with the status that has arrived."""
         command, shell.command = shell.command, None
         if command is None:
             return
@@ -248,7 +248,7 @@ class ShellStack:
         return is_in_prompt and self._is_behind_other(shell)
 
     def _pop_inner(self, shell: NestedShell | None, mark: ShellMark) -> None:
-        """Remove the shells inside the one that printed a mark: they have ended, with the status it tells."""
+        """Remove the shells inside the one that printed a mark: they have ended, with the status in it."""
         while shell is not None and self.shells[-1] is not shell:
             gone = self._pop("an outer shell printed a mark")
             if gone.command is None:
@@ -310,7 +310,7 @@ class ShellStack:
             self.finish_command(shell)
 
     def _on_status_in_prompt(self, shell: NestedShell, mark: ShellMark) -> None:
-        """Take the status from the prompt if the hook that tells it first is gone.
+        """Take the status from the prompt if the hook that reports it first is gone.
 
         A prompt may be drawn more than once, so this counts only while a command runs.
         """
@@ -353,5 +353,5 @@ class ShellStack:
 
 
 def _runs_one_program(shell: NestedShell) -> bool:
-    """Return whether the status that a shell tells is that of the shell inside it."""
+    """Return whether the status that a shell reports is that of the shell inside it."""
     return shell.command is None or not _SEPARATOR.search(shell.command.text)

@@ -21,6 +21,9 @@ ESC_BYTES = b"\x1b"
 BEL_BYTES = b"\x07"
 CSI = "\x1b["  # begins a control sequence
 OSC_BYTES = b"\x1b]"  # begins a string that BEL may end
+# The number in muxpilot's own sequences: the key that asks a shell how much is typed, and the launcher's exit
+# mark. No terminal uses it. The scripts in shell_table/scripts/ spell it too.
+PRIVATE_NUMBER = "7717"
 # For a negated character class in a pattern of bytes: what cannot be inside a string that BEL ends.
 STRING_ENDS_BYTES = rb"\x07\x1b"
 

@@ -1,4 +1,4 @@
-"""Terminal bytes as lines in the order of printing, whatever happened to them on the screen later.
+"""Split terminal bytes into lines in the order of printing, whatever happens to them on the screen later.
 
 This is for matching, not for showing: an overwritten progress line and a cleared screen were printed, too.
 A carriage return ends a line as a newline does, and so does a cursor movement to another place.
@@ -41,7 +41,7 @@ _CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 # Sequences that change nothing on the screen: colours, modes, requests for reports.
 _INVISIBLE = re.compile(rb"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]")
 _ALTERNATE = re.compile(ALTERNATE_SEQUENCE.encode())
-# Longer data always counts as a change: searching it would cost more than it tells.
+# Longer data always counts as a change: searching it would cost more than its result is worth.
 _MOST_SEARCHED = 4096
 
 
@@ -77,13 +77,13 @@ class LineSplitter:
         return LineBatch(block, block.count(b"\n") + 1 if whole else 0, bells, is_change)
 
     @property
-    def unfinished(self) -> bytes:
+    def open_line(self) -> bytes:
         """Return the last line, which has not ended yet."""
         return strip_sequences(self._line)
 
     def end_line(self) -> bytes:
         """End the last line here and return it."""
-        line, self._line = self.unfinished, b""
+        line, self._line = self.open_line, b""
         return line
 
     def _remove_strings(self, data: bytes) -> bytes:

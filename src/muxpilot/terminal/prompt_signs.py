@@ -1,4 +1,4 @@
-"""Recognize prompts and questions by their look alone, where no mark and no process tells."""
+"""Recognize prompts and questions by the text on the screen, where no mark and no process shows them."""
 
 from __future__ import annotations
 

@@ -35,27 +35,27 @@ class PaneLocks:
     def __init__(self) -> None:
         self._locks: dict[tuple[str, PaneId, PaneUse], _PaneLock] = {}
 
-    def hold_for_typing(
-        self, tmux: Tmux, pane: PaneId, *, holder: str = "command"
-    ) -> AbstractAsyncContextManager[None]:
+    def hold_for_typing(self, tmux: Tmux, pane: PaneId, *, holder: str) -> AbstractAsyncContextManager[None]:
         return self.hold(tmux, pane, PaneUse.TYPE, holder=holder)
 
     @asynccontextmanager
     async def hold(self, tmux: Tmux, pane: PaneId, use: PaneUse, *, holder: str) -> AsyncIterator[None]:
-        """Hold the lock of a pane for one use. `holder` names the call in the log."""
+        """Hold the lock of a pane for one use. `holder` names the call or command in the log."""
         key = (tmux.socket, pane, use)
         entry = self._locks.setdefault(key, _PaneLock())
         entry.users += 1
         if trace.is_debug and entry.lock.locked():
-            trace.debug("wait for pane lock", call=holder, pane=pane, use=use.value, held_by=entry.holder)
+            trace.debug(
+                "waiting for call lock", holder=holder, pane=pane, use=use.value, held_by=entry.holder
+            )
         try:
             async with entry.lock:
                 entry.holder = holder
-                trace.debug("pane lock taken", call=holder, pane=pane, use=use.value)
+                trace.debug("call lock taken", holder=holder, pane=pane, use=use.value)
                 try:
                     yield
                 finally:
-                    trace.debug("pane lock released", call=holder, pane=pane, use=use.value)
+                    trace.debug("call lock released", holder=holder, pane=pane, use=use.value)
         finally:
             entry.users -= 1
             if not entry.users:

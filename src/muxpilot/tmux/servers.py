@@ -101,6 +101,7 @@ class TmuxServers:
             return self._addresses[name]
         if name and "/" not in name:  # a misspelt name must not become a server of its own
             what = f"The argument 'socket' is {name[:80]!r}, and no server has that name."
+            # Hints are written for the users of the tools, so they name tools.
             raise BadInput(what, "Use list-servers to see the names there are, or give the path of a socket.")
         return ServerAddress(validate_socket_path(name))
 

@@ -83,7 +83,8 @@ def parse_arguments(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> 
             values[argument.name] = _check_value(argument, given[argument.name])
         elif argument.is_required:
             wanted = argument.description.removesuffix(".")
-            raise BadInput(f"The argument {argument.wire_name!r} is missing.", f"It is: {wanted}.")
+            what = f"The argument {argument.wire_name!r} is missing."
+            raise BadInput(what, f"It is: {wanted}.", argument=argument.wire_name)
         else:
             values[argument.name] = argument.default
     return values
@@ -98,7 +99,8 @@ def _by_python_name(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> 
             known = ", ".join(row.wire_name for row in arguments) or "none"
             raise BadInput(f"There is no argument {spelling[:40]!r}.", f"The arguments are: {known}.")
         if argument.name in given:
-            raise BadInput(f"The argument {argument.wire_name!r} is given twice.", "Use one spelling.")
+            what = f"The argument {argument.wire_name!r} is given twice."
+            raise BadInput(what, "Use one spelling.", argument=argument.wire_name)
         if value is not None or argument.is_required:
             given[argument.name] = value
     return given
@@ -108,7 +110,8 @@ def _check_value(argument: Argument, value: Any) -> Any:
     try:
         return argument.type.check(value)
     except WrongValue as wrong:
-        raise BadInput(f"The argument {argument.wire_name!r} must be {wrong}.") from None
+        what = f"The argument {argument.wire_name!r} must be {wrong}."
+        raise BadInput(what, argument=argument.wire_name) from None
 
 
 _WIDE = 1000  # a larger limit only protects muxpilot: a caller that exceeds it gets an error that names it

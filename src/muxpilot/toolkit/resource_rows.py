@@ -20,7 +20,7 @@ class ResourceRow:
     mime: str
     # Arguments that the address implies.
     fixed: tuple[tuple[str, object], ...] = ()
-    # The tool that lists such things, where policy may close it while the reader is open.
+    # The tool that lists such resources, where policy may close it while the reader is open.
     lister: str | None = None
 
     @property

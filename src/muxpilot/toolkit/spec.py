@@ -1,6 +1,6 @@
 """The declaration of a tool: the decorator `tool` and the record `Tool`.
 
-Everything that is true of a tool stands in its declaration. Policy, audit, the servers, the command line and
+A tool's declaration holds all facts about the tool. Policy, audit, the servers, the command line and
 the documentation read it there; no other module lists tools by name.
 """
 

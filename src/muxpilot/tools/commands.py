@@ -65,7 +65,9 @@ async def execute_command(
     If it waits for input, answer with send-keys, then call get-command-result."""
     if raw_mode or no_enter:
         return await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
-    running = await ctx.services.shells.submit(ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000)
+    running = await ctx.services.shells.submit(
+        ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000, call=ctx.call
+    )
     timeout_s = timeout_seconds if wait_ms is None else min(timeout_seconds, wait_ms / 1000)
     is_done = await ctx.services.shells.wait_until_done_or_waiting(running, timeout_s)
     return _result(running, max_output_bytes, timed_out=not is_done)

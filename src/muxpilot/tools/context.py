@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 
@@ -18,6 +18,10 @@ from muxpilot.tmux.servers import TmuxServers
 from muxpilot.watch.registry import WatchRegistry
 
 
+def _runs_in_no_pane(socket: str) -> str:
+    return ""
+
+
 @record
 class Services:
     """The parts of the application that outlive a call."""
@@ -30,8 +34,8 @@ class Services:
     recordings: Recordings = field(default_factory=Recordings)
     # The folders of security.allowed_buffer_paths. None: buffer files are kept in a private folder.
     buffer_paths: tuple[str, ...] | None = None
-    # The environment variables of this process.
-    environment: Mapping[str, str] = field(default_factory=dict)
+    # From a server's socket to the id of the pane there that this process runs in, or an empty text.
+    own_pane_on: Callable[[str], str] = _runs_in_no_pane
     repl_timing: ReplTiming = ReplTiming()
 
     async def close(self) -> None:
@@ -57,8 +61,8 @@ class Context:
 
     def lock_pane(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane while this call types into it."""
-        return self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=str(self.call))
+        return self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=f"call-{self.call}")
 
     def lock_dialogue(self, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane for one input to the program in it and the answer."""
-        return self.services.locks.hold(self.tmux, pane, PaneUse.DIALOGUE, holder=str(self.call))
+        return self.services.locks.hold(self.tmux, pane, PaneUse.DIALOGUE, holder=f"call-{self.call}")

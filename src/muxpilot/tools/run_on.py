@@ -99,7 +99,7 @@ def _validate(command: str, panes: Sequence[PaneOnServer]) -> None:
 async def _run(ctx: Context, place: PaneOnServer, command: str, timeout_s: float) -> CommandResult:
     try:
         tmux, pane = await _resolve_pane(ctx, place, command)
-        running = await ctx.services.shells.submit(tmux, pane, command)
+        running = await ctx.services.shells.submit(tmux, pane, command, call=ctx.call)
     except MuxpilotError as error:
         return CommandResult.not_started(place.pane_id, command, str(error))
     is_done = await ctx.services.shells.wait_until_done_or_waiting(running, timeout_s)

@@ -79,9 +79,8 @@ async def get_current_session(ctx: Context) -> SessionRow:
 
 
 async def _own_session(ctx: Context) -> Session | None:
-    environment = ctx.services.environment
-    pane, socket = environment.get("TMUX_PANE"), environment.get("TMUX", "").partition(",")[0]
-    if not pane or socket != ctx.tmux.socket:
+    pane = ctx.services.own_pane_on(ctx.tmux.socket)
+    if not pane:
         return None
     try:
         row = await ctx.tmux.panes.get(await ctx.tmux.targets.resolve_pane(pane))

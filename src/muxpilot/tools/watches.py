@@ -20,18 +20,18 @@ from muxpilot.watch.registry import WatchListener, WatchPlan
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command
 from muxpilot.watch.trigger import Trigger
-from muxpilot.watch.triggers import parse_triggers, readiness_trigger
+from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
 
 LONGEST_S = 86_400
 # For typing, reading the state and answering, besides the wait itself.
 _BESIDES_S = 15.0
 _HOUR_S = 3600
 
-ModeName = Annotated[str, "Progress: quick medium slow line bunch screen"]
+ModeName = Annotated[str, f"Progress: {' '.join(MODES)}"]
 Seconds = Annotated[float, "Seconds"]
 Triggers = Annotated[
     str | list[str],
-    "exit shell user_input password error bell idle:S pattern:RE port:N url:U file:P change quiet:MS",
+    " ".join(row.example for row in TRIGGERS.values()),
 ]
 SameTriggers = Annotated[str | list[str], "As in watch-pane"]
 
@@ -55,7 +55,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
 async def start_and_watch(
     ctx: Context,
     command: Annotated[str, "Command line", ArgumentFlag.SHELL],
-    pattern: Annotated[str, "RE2 regex for the line that means ready"],
+    pattern: Annotated[str, "RE2 regex of the ready line"],
     pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
     mode: ModeName = "quick",
     triggers: SameTriggers = "exit,error",
@@ -68,7 +68,11 @@ async def start_and_watch(
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
     plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
     start = start_command(
-        command, ctx.services.shells, is_new=pane_id is None, timing=ctx.services.watches.timing
+        command,
+        ctx.services.shells,
+        is_new=pane_id is None,
+        timing=ctx.services.watches.timing,
+        call=ctx.call,
     )
     return await ctx.services.watches.run(replace(plan, start=start))
 
@@ -119,6 +123,7 @@ async def _make_plan(
             if mode is not None
             else WatchListener(on_end=ctx.caller.on_watch_end)
         ),
+        call=ctx.call,
     )
 
 
@@ -194,6 +199,7 @@ class WatchCancelled:
 
 
 WatchId = Annotated[str, "watchId from notify-when"]
+LongSeconds = Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)]
 
 
 @tool(Effect.CREATE, ONLY_ALL, "watch", with_channel=True)
@@ -201,7 +207,7 @@ async def notify_when(
     ctx: Context,
     pane_id: PaneId,
     triggers: Triggers = "exit,user_input,error",
-    timeout: Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)] = _HOUR_S,  # noqa: ASYNC109 - likewise
+    timeout: LongSeconds = _HOUR_S,  # noqa: ASYNC109 - the wire's name
 ) -> WatchStarted:
     """Watch a pane in the background; returns at once.
 

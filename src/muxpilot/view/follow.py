@@ -83,7 +83,7 @@ class PaneFollower:
         if any(gap is known for known in self._gaps):
             return False
         self._gaps = [*(known for known in self._gaps if known.offset == gap.offset), gap]
-        self._offset = gap.offset - (gap.lost or 0)
+        self._offset = gap.offset - (gap.lost_bytes or 0)
         return True
 
     async def _send_screen(self, stream: PaneStream, *, is_first: bool = False) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from muxpilot.dispatch import report_incident
+from muxpilot.calls import report_incident
 from muxpilot.trace import area
 from muxpilot.view import themes
 from muxpilot.view.model import ViewModel

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from muxpilot.app import App
-from muxpilot.dispatch import report_incident
+from muxpilot.calls import report_incident
 from muxpilot.errors import BadInput
+from muxpilot.tasks import TaskSet
 from muxpilot.trace import area
 from muxpilot.view.audit_reader import AuditEntry, AuditReader
 from muxpilot.view.panes import ViewServer
@@ -30,7 +31,7 @@ class ViewModel:
         self.audit = audit
         self._app = app
         self._watchers = 0
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = TaskSet(trace)
         self.servers: dict[str, ViewServer] = {}
         self.closing_key = app.listing_closed_by
         self.text_closing_key = app.text_closed_by
@@ -41,18 +42,16 @@ class ViewModel:
     def watch(self) -> Iterator[None]:
         """Keep the data up to date inside this context, which several pages may enter."""
         if not self._watchers:
-            self._tasks = [asyncio.create_task(self._keep_reading_audit())]
-            self._tasks += [
-                asyncio.create_task(self._keep_listing_panes(server)) for server in self.servers.values()
-            ]
+            self._tasks.start(self._keep_reading_audit(), name="read audit log")
+            for server in self.servers.values():
+                self._tasks.start(self._keep_listing_panes(server), name="list panes")
         self._watchers += 1
         try:
             yield
         finally:
             self._watchers -= 1
             if not self._watchers:
-                for task in self._tasks:
-                    task.cancel()
+                self._tasks.cancel()
 
     def agents_panes(self) -> dict[tuple[str, str], float]:
         """Return the panes that muxpilot created and those that calls named since that tmux started.
@@ -66,7 +65,7 @@ class ViewModel:
         names = {socket: self.server_named(socket) for socket, _ in self.audit.last_calls}
         for (socket, pane), at in self.audit.last_calls.items():
             server = self.servers.get(names[socket] or "")
-            if server is not None and at >= server.started:
+            if server is not None and at >= server.started_at:
                 place = (server.name, pane)
                 found[place] = max(at, found.get(place, 0.0))
         return found
@@ -113,7 +112,7 @@ class ViewModel:
             return
         if os.path.exists(socket) and self._app.judge.policy.allows_socket(socket):
             with suppress(BadInput):
-                self._tasks.append(asyncio.create_task(self._keep_listing_panes(self._add(socket, socket))))
+                self._tasks.start(self._keep_listing_panes(self._add(socket, socket)), name="list panes")
 
     def _add(self, name: str, socket: str | None) -> ViewServer:
         trace.debug("server added", server=name)

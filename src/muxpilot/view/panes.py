@@ -58,7 +58,7 @@ class ViewServer:
         self._sessions: list[str] = []
 
     @property
-    def started(self) -> int:
+    def started_at(self) -> int:
         """Return when this tmux server started; pane ids from before belong to another one."""
         return max((pane.server_started for pane in self.panes), default=0)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from muxpilot.app import build
-from muxpilot.config import AuditSettings, Settings
+from muxpilot.config.model import AuditSettings, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.trace import area
 from muxpilot.view.audit_reader import AuditReader

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muxpilot.errors import MuxpilotError
+from muxpilot.tasks import TaskSet, cancel_and_wait
 from muxpilot.trace import area
 from muxpilot.view.follow import PaneFollower, SendEvent
 from muxpilot.view.model import ViewModel
@@ -37,6 +38,7 @@ class Viewer:
         self._send_event = send_event
         self._shows_all = shows_all
         self._wanted = wanted
+        self._tasks = TaskSet(trace)
         self._followers: dict[_Sized, asyncio.Task[None]] = {}
         self._overview: dict[str, Any] = {}
         self._audit_state: tuple[int, str | None] = (-1, None)
@@ -107,7 +109,7 @@ class Viewer:
             known = self._followers.get(sized)
             if known is None or (known.done() and not pane.is_dead):
                 follower = PaneFollower(server.tmux, pane.id, sized[0], self._send_event)
-                self._followers[sized] = asyncio.create_task(self._run_follower(follower))
+                self._followers[sized] = self._tasks.start(self._run_follower(follower), name="follow pane")
                 trace.debug("pane followed", server=server.name, pane=pane.id, is_retry=known is not None)
 
     async def _run_follower(self, follower: PaneFollower) -> None:
@@ -122,9 +124,7 @@ class Viewer:
         tasks = [self._followers.pop(key) for key in keys]
         if tasks:
             trace.debug("followers stopped", count=len(tasks), left=len(self._followers))
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(tasks)
 
 
 def _list_others(wanted: list[_Row], shown: list[_Row]) -> list[dict[str, Any]]:

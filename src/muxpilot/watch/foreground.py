@@ -40,10 +40,10 @@ class ForegroundTracker:
                 self._command_pid = group
 
     async def check(self) -> ForegroundState | None:
-        """Return the state, or None if no process of the pane has run since the last check."""
+        """Return the state, or None if no process of the pane used CPU since the last check."""
         signature = activity_signature(self._pane.pid) if self._pane.remote_shell is None else None
         if self.state is not None and signature is not None and signature == self._signature:
-            self._trace.debug("state not read", reason="no process of the pane has run")
+            self._trace.debug("state not read", reason="no process of the pane used CPU since the last check")
             return None
         self._signature = signature
         try:

@@ -43,11 +43,11 @@ class MarkTracker:
         self._scanner = MarkScanner()
         self._is_running = False
         self._is_typing = False
-        self._typing = b""
+        self._typed_bytes = b""
         # The nonces of shells that mark the start of each command, and of those that run one now. A prompt
         # with the nonce of a running shell comes from a child that has inherited the prompt's text.
         self._marking_start: set[str] = set()
-        self._running: set[str] = set()
+        self._running_nonces: set[str] = set()
         if shell is not None:
             # The same set, not a copy: the shell's reader adds shells that open inside it.
             self._scanner.nonces = shell.pane.scanner.nonces
@@ -62,7 +62,9 @@ class MarkTracker:
     def _take_over_state(self, shell: PaneShell) -> None:
         innermost = shell.stack.innermost
         self._marking_start = {nested.nonce for nested in shell.stack.shells if nested.kind.marks_start}
-        self._running = {nested.nonce for nested in shell.stack.shells if nested.phase is Phase.RUNNING}
+        self._running_nonces = {
+            nested.nonce for nested in shell.stack.shells if nested.phase is Phase.RUNNING
+        }
         self._is_running = innermost is not None and innermost.phase is Phase.RUNNING
         self._is_typing = (
             innermost is not None
@@ -79,7 +81,7 @@ class MarkTracker:
         for item in self._scanner.feed(data):
             if isinstance(item, bytes):
                 pieces.append(OutputPiece(item, self._is_typing))
-                self._typing = (self._typing + item)[-_LONGEST_TYPING:] if self._is_typing else b""
+                self._typed_bytes = (self._typed_bytes + item)[-_LONGEST_TYPING:] if self._is_typing else b""
                 continue
             if item.kind is MarkKind.STATUS and self._is_typing:
                 pieces.append(OutputPiece(self._message_of_shell(item)))
@@ -95,25 +97,27 @@ class MarkTracker:
             kind = SHELLS.get(mark.value.partition(".")[0])
             self._marking_start |= {mark.nonce} if kind is not None and kind.marks_start else set()
         elif mark.kind in _TURNS:
-            self._running |= {mark.nonce} if mark.kind is MarkKind.START else set()
-            self._running -= {mark.nonce} if mark.kind is MarkKind.STATUS else set()
-            self._typing = b""
-            self._is_typing = mark.kind in _PROMPTS and mark.nonce in self._marking_start - self._running
+            self._running_nonces |= {mark.nonce} if mark.kind is MarkKind.START else set()
+            self._running_nonces -= {mark.nonce} if mark.kind is MarkKind.STATUS else set()
+            self._typed_bytes = b""
+            self._is_typing = (
+                mark.kind in _PROMPTS and mark.nonce in self._marking_start - self._running_nonces
+            )
 
     def _message_of_shell(self, mark: ShellMark) -> bytes:
         """Return what a shell printed about a line that it did not start, such as a syntax error."""
-        return self._typing.partition(b"\n")[2] if exit_code(mark.number) != _INTERRUPTED else b""
+        return self._typed_bytes.partition(b"\n")[2] if exit_code(mark.number) != _INTERRUPTED else b""
 
     def take_background_lines(self) -> bytes:
         """Return complete lines at the prompt after a pause: a background job printed them."""
-        if not self._typing.endswith(b"\n"):
+        if not self._typed_bytes.endswith(b"\n"):
             return b""
-        lines, self._typing = self._typing, b""
+        lines, self._typed_bytes = self._typed_bytes, b""
         return lines
 
     def note_gap(self) -> None:
         """Treat all bytes as output until the next mark: some bytes, and maybe marks, are lost."""
-        self._is_typing, self._typing = False, b""
+        self._is_typing, self._typed_bytes = False, b""
 
     @property
     def reports_every_end(self) -> bool:

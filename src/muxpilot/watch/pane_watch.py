@@ -201,7 +201,7 @@ class PaneWatch:
         elif isinstance(event, Gap):
             self.gaps.append(event)
             self._marks.note_gap()
-            self._trace.debug("gap in output", at=event.offset, lost=event.lost, reason=event.reason)
+            self._trace.debug("gap in output", at=event.offset, lost=event.lost_bytes, reason=event.reason)
         else:
             self._end(event, now)
 

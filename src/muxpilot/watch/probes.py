@@ -1,4 +1,4 @@
-"""Waiting for what no pane prints: a port that is listened on, an address that answers, a file."""
+"""Wait for what no pane prints: a port that a program listens on, an address that answers, a file."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ MODES = {
 
 
 class ProgressReporter:
-    """Tells a client how a watch goes, without making the watch wait for the client.
+    """Reports a watch's progress to a client without making the watch wait for the client.
 
-    Without `report` it tells nothing: no call waits for the watch.
+    Without `report` it reports nothing: no call waits for the watch.
     """
 
     def __init__(

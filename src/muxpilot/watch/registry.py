@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import count
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.records import record
@@ -33,7 +32,7 @@ OnWatchEnd = Callable[[WatchResult, int | None], Awaitable[None]]
 
 @record
 class WatchListener:
-    """The client of a watch: how it gets progress, at which pace, and the news of the end."""
+    """The client of a watch: how it gets progress, at which pace, and the end notice."""
 
     on_progress: ReportProgress | None = None
     mode: ProgressMode = MODES["medium"]
@@ -54,6 +53,7 @@ class WatchPlan:
     start: StartWatch = start_now
     marks: MarkTracker = field(default_factory=MarkTracker)
     listener: WatchListener = field(default_factory=WatchListener)
+    call: int = 0  # the number of the call that asked for it, for the log
 
 
 class WatchStatus(Enum):
@@ -95,15 +95,14 @@ class WatchRegistry:
         self._most = most
         self._watches: dict[str, BackgroundWatch] = {}
         self._tasks = TaskSet(area("watch"))
-        self._numbers = count(1)
 
     async def run(self, plan: WatchPlan) -> WatchResult:
         """Watch until something happens, while a call waits."""
-        return await self._run(plan, f"call-{next(self._numbers)}", asyncio.Event())
+        return await self._run(plan, f"call-{plan.call}", asyncio.Event())
 
     async def _run(self, plan: WatchPlan, watch_id: str, begun: asyncio.Event) -> WatchResult:
         """Watch until something happens. The stream is open before anything is typed."""
-        trace = area("watch").child(server=plan.tmux.socket, pane=plan.pane, watch=watch_id)
+        trace = area("watch").child(server=plan.tmux.socket, pane=plan.pane, watch=watch_id, call=plan.call)
         row = await plan.tmux.panes.get(plan.pane)
         progress = ProgressReporter(
             plan.listener.on_progress,
@@ -150,7 +149,7 @@ class WatchRegistry:
             async with asyncio.timeout(self.timing.end_notice_s):
                 await plan.listener.on_end(result, event.exit_code)
         except TimeoutError:
-            trace.debug("client did not take the news of the end", seconds=self.timing.end_notice_s)
+            trace.debug("client did not accept the end notice in time", seconds=self.timing.end_notice_s)
 
     async def start(self, plan: WatchPlan) -> str:
         """Start a watch in the background. Return its id once it has begun: no later output is missed."""

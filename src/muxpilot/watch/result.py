@@ -84,6 +84,6 @@ def _render(data: bytes, height: int) -> str:
 def _describe_missing(watch: PaneWatch, *, is_cut: bool) -> str:
     notes = ["only the end; use read-pane for more"] if is_cut else []
     for gap in watch.gaps[:_MOST_GAPS]:
-        lost = f"{gap.lost} bytes" if gap.lost is not None else "some output"
+        lost = f"{gap.lost_bytes} bytes" if gap.lost_bytes is not None else "some output"
         notes.append(f"{lost} not seen: {gap.reason}")
     return f"[{'; '.join(notes)}]\n" if notes else ""

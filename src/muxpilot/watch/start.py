@@ -40,16 +40,24 @@ async def start_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
 
 
 def start_command(
-    text: str, shells: CommandRegistry, *, is_new: bool, timing: WatchTiming | None = None
+    text: str,
+    shells: CommandRegistry,
+    *,
+    is_new: bool,
+    timing: WatchTiming | None = None,
+    call: int | None = None,
 ) -> StartWatch:
-    """Return a start that runs a command in the pane's shell; the watch gets all of its output."""
+    """Return a start that runs a command in the pane's shell; the watch gets all of its output.
+
+    `call` is the number of the call that asks for it, for the log.
+    """
 
     async def start(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
         """Submit the command and return where its output begins."""
         if not is_new:
             _refuse_busy_pane(pane, await _wait_for_prompt(pane, timing or WatchTiming()))
         command_stream = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
-        command = await shells.submit(tmux, pane.id, text)
+        command = await shells.submit(tmux, pane.id, text, call=call)
         command.output.on_bytes = command_stream.feed
         tasks = TaskSet(area("watch").child(server=tmux.socket, pane=pane.id, command=command.id))
         tasks.start(_end_stream_with_command(command, command_stream))

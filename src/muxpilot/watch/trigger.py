@@ -114,7 +114,7 @@ Alarm = tuple[float, str]
 class TriggerType:
     """One row of the table: how a trigger is written, and the hooks that make it fire.
 
-    `value` stands for its value in messages. The value of a free-text trigger may hold commas.
+    `value` is how messages show its value. The value of a free-text trigger may hold commas.
 
     `describe_line` gets each line that the trigger's matcher fits, and returns the detail.
     `on_output` gets each chunk of output, split into lines.
@@ -134,3 +134,8 @@ class TriggerType:
     on_state: Callable[[ForegroundCheck], str | None] | None = None
     on_clock: Callable[[Trigger, Activity], Alarm] | None = None
     probe: Callable[[Trigger, Probes, str], Awaitable[str]] | None = None
+
+    @property
+    def example(self) -> str:
+        """Return how the trigger is written, with a placeholder for its value."""
+        return f"{self.name}:{self.value}" if self.value else self.name

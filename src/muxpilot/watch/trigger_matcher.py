@@ -1,4 +1,4 @@
-"""A pane's output against the triggers of a watch: line by line, and by what is no line."""
+"""Match a pane's output against triggers, by line and by chunk."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ class TriggerMatches:
 class TriggerMatcher:
     """Takes the output of a pane as it comes, and finds the triggers that it fires.
 
-    `typed` returns the texts that were typed into the pane lately: their echo does not count.
+    `recently_typed` returns the texts that were recently typed into the pane: their echo does not count.
     `line_before` is the text before the cursor when the watch begins, usually the prompt.
     """
 
     def __init__(
         self,
         triggers: Sequence[Trigger],
-        typed: Callable[[], Sequence[str]] = tuple,
+        recently_typed: Callable[[], Sequence[str]] = tuple,
         *,
         line_before: str = "",
     ) -> None:
         self.ignored_echoes = 0
         self._triggers = triggers
-        self._typed = typed
+        self._recently_typed = recently_typed
         self._line_before = line_before
         self._output = LineSplitter(needs_text=any(trigger.matcher for trigger in triggers))
         self._typing = LineSplitter(needs_text=False)
 
     def match_open_line(self) -> Fired:
         """Match the last line, which has no end yet: a pause says that no more of it comes."""
-        line = self._output.unfinished
+        line = self._output.open_line
         return self._match_lines(line) if line else {}
 
     def match(self, pieces: Sequence[OutputPiece]) -> TriggerMatches:
@@ -101,7 +101,7 @@ class TriggerMatcher:
         while (found := matcher.find_first(block[at:])) is not None:
             at += found.at
             before = self._line_before if at == 0 else ""
-            if not is_echo(before + found.line.decode("utf-8", "replace"), self._typed()):
+            if not is_echo(before + found.line.decode("utf-8", "replace"), self._recently_typed()):
                 return LineMatch(at, found.line)
             self.ignored_echoes += 1
             at += len(found.line) + 1

@@ -26,7 +26,7 @@ from muxpilot.watch.urls import LOOPBACK_ONLY, parse_url
 
 ARGUMENT = "triggers"
 
-# Words of an error, in any case. FAIL counts only as a word and in capitals: "failover" is no error.
+# Words of an error, in any case. FAIL counts only as a word and in capitals: "failover" is not an error.
 ERROR_WORDS = r"(?i:error[:\s]|fatal|panic|exception|failed)|\bFAIL\b"
 
 _DAY_S = 86_400
@@ -163,7 +163,7 @@ _ROWS = (
     TriggerType("password", _parse_without_value, on_state=_check_password),
     TriggerType("error", _parse_error, describe_line=_describe_error),
     TriggerType("bell", _parse_without_value, on_output=_check_bell),
-    TriggerType("idle", _parse_seconds, "N", on_clock=_when_idle),
+    TriggerType("idle", _parse_seconds, "S", on_clock=_when_idle),
     TriggerType("pattern", _parse_pattern, "REGEX", is_free_text=True, describe_line=_describe_pattern),
     TriggerType("port", _parse_port, "N", probe=_probe_port),
     TriggerType("url", _parse_address, "URL", is_free_text=True, probe=_probe_address),
@@ -223,5 +223,4 @@ def _parse(word: str, hosts: tuple[str, ...]) -> Trigger:
 
 
 def _list_triggers() -> str:
-    known = (f"{row.name}:{row.value}" if row.value else row.name for row in _ROWS)
-    return f"Use some of: {', '.join(known)}."
+    return f"Use some of: {', '.join(row.example for row in _ROWS)}."

@@ -1,4 +1,4 @@
-"""Recognizing the echo of typed text: a prompt with that text after it is no output of a program."""
+"""Recognize the echo of typed text: a prompt with that text after it is not output of a program."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from muxpilot.app import build
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from muxpilot.server import http_server
 from tests.rigs.http_server import HttpClient, close, connect, request, request_head, serving_http
 from tests.rigs.waiting import eventually, is_running, within

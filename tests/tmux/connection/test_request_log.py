@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -78,3 +79,13 @@ async def test_connections_are_logged_from_their_beginning_to_their_end(
     wanted += ["attach lock released", "hub session ended", "connection closed"]
     assert [event for event in wanted if event in events] == wanted
     assert events.index("hub session created") < events.index("hub session ended")
+
+
+async def test_waiting_for_the_attach_lock_is_logged_once_with_its_holder(
+    tmux: Tmux, lines: list[str]
+) -> None:
+    endpoint = tmux.connection.endpoint
+    async with endpoint.attach_lock(), endpoint.attach_lock(0.05):
+        pass
+    waits = [line for line in lines if line.startswith("waiting for attach lock")]
+    assert [f"held_by={os.getpid()}" in line for line in waits] == [True]

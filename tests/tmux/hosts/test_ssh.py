@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muxpilot.config import load_settings
+from muxpilot.config.flags import load_settings
 from muxpilot.errors import BadInput, NoServer, NoTmux, Unreachable
 from muxpilot.tmux.hosts.ssh import SshEndpoint, SshRoute, server_identity
 from muxpilot.tmux.servers import ServerAddress, TmuxServers

@@ -114,7 +114,7 @@ async def test_a_pane_that_a_person_started_again_can_be_followed_again(tmux: Tm
 async def test_followers_are_told_when_we_leave(tmux: Tmux, theirs: str) -> None:
     async with follow_pane(tmux, theirs) as follower:
         await tmux.close()
-        assert (await follower.wait_for_end()).reason == "muxpilot has left"
+        assert (await follower.wait_for_end()).reason == "muxpilot has stopped"
 
 
 async def test_a_path_with_every_special_character_is_piped(

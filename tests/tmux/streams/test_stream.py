@@ -85,7 +85,7 @@ async def test_a_gap_older_than_the_memory_is_told_without_going_back() -> None:
 
 async def test_the_first_end_counts() -> None:
     stream = build_stream(b"a", 1, 2)
-    assert stream.ended == End(1, 1, "over")
+    assert stream.end_event == End(1, 1, "over")
 
 
 async def test_a_follower_that_leaves_disturbs_nobody() -> None:
@@ -164,9 +164,9 @@ def assert_complete(events: list[StreamEvent], whole: bytes, gaps: int) -> None:
         if isinstance(event, Data):
             assert event == Data(position, whole[position : position + len(event.data)])
             position += len(event.data)
-        elif isinstance(event, Gap) and event.lost is not None:
-            position += event.lost
+        elif isinstance(event, Gap) and event.lost_bytes is not None:
+            position += event.lost_bytes
             assert event.offset == position
     assert position == len(whole)
-    reported = [event.reason for event in events if isinstance(event, Gap) and event.lost is None]
+    reported = [event.reason for event in events if isinstance(event, Gap) and event.lost_bytes is None]
     assert reported == [f"gap {number + 1}" for number in range(gaps)]

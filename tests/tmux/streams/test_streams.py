@@ -32,7 +32,7 @@ def offsets_are_exact(events: list[StreamEvent]) -> bool:
     at = 0
     for event in events:
         if isinstance(event, Gap):
-            at += event.lost or 0
+            at += event.lost_bytes or 0
         if event.offset != at:
             return False
         at += len(event.data) if isinstance(event, Data) else 0
@@ -120,7 +120,7 @@ async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_b
     stream.finish(ExitStatus(0), "done")
     rest = [first, *[event async for event in slow]]
     [gap] = [event for event in rest if isinstance(event, Gap)]
-    assert gap.lost == stream.start - len(b"begin")
+    assert gap.lost_bytes == stream.start - len(b"begin")
     assert offsets_are_exact(rest)
     assert stream.end == len(b"begin") + 800 * len(block)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 << 10
@@ -176,7 +176,7 @@ async def test_a_stream_that_was_cut_says_so_and_goes_on(
         await follower.wait_until(lambda seen: seen.gaps)
         await type_until_echoed(raw, follower, theirs, "after")
     [gap] = follower.gaps
-    assert gap.lost is None
+    assert gap.lost_bytes is None
     assert offsets_are_exact(follower.events)
 
 
@@ -258,8 +258,8 @@ async def test_a_pane_of_ours_that_can_be_had_in_no_way_is_made_all_the_same(
     tmux: Tmux, raw: Raw, unattached_ending_pane: str, tmp_path: Path
 ) -> None:
     stream = await create_piped_pane(tmux, raw, tmp_path / "log")
-    assert stream.ended is not None
-    assert "cannot be followed" in stream.ended.reason
+    assert stream.end_event is not None
+    assert "cannot be followed" in stream.end_event.reason
     await eventually(lambda: has_text(tmp_path / "log", "hello"))
 
 

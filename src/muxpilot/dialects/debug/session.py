@@ -12,6 +12,7 @@ from muxpilot.errors import MuxpilotError, NoServer, NotFound, Refused
 from muxpilot.processes import marked_processes
 from muxpilot.processes.identity import ProcessIdentity
 from muxpilot.records import record
+from muxpilot.tasks import TaskSet
 from muxpilot.tmux import ListedPane, PaneId, PaneProgram, SessionId, Tmux
 from muxpilot.tmux.objects.owner import this_owner
 
@@ -36,7 +37,7 @@ class DebugSession:
         self._forget = forget
         self._id: SessionId | None = None
         self._lock = asyncio.Lock()
-        self._creating: set[asyncio.Task[None]] = set()
+        self._creating = TaskSet()
         self._count = 0
 
     async def end_leftovers(self, tmux: Tmux) -> None:
@@ -49,17 +50,14 @@ class DebugSession:
                 await asyncio.to_thread(marked_processes.end_marked, f"{owner.token}.", known)
 
     async def create_pane(
-        self, tmux: Tmux, command: str, title: str, know: Callable[[DebugPane], None]
+        self, tmux: Tmux, command: str, title: str, on_created: Callable[[DebugPane], None]
     ) -> None:
-        """Create a window that runs a command, and pass it to `know`. Finish even if cancelled."""
+        """Create a window that runs a command, and pass it to `on_created`. Finish even if cancelled."""
 
         async def create() -> None:
-            know(await self._create(tmux, command, title))
+            on_created(await self._create(tmux, command, title))
 
-        task = asyncio.create_task(create())
-        self._creating.add(task)
-        task.add_done_callback(self._creating.discard)
-        await asyncio.shield(task)
+        await asyncio.shield(self._creating.start(create(), name="create pane", is_awaited=True))
 
     async def _create(self, tmux: Tmux, command: str, title: str) -> DebugPane:
         async with self._lock:
@@ -116,8 +114,7 @@ class DebugSession:
         mark = f"{this_owner().token}."
         known: set[ProcessIdentity] = set()
         try:
-            if self._creating:
-                await asyncio.wait(self._creating, timeout=_CLOSE_S)
+            await self._creating.wait(_CLOSE_S)
             known = marked_processes.find_marked(mark)
             with suppress(MuxpilotError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):

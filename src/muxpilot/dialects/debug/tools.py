@@ -114,10 +114,10 @@ class DebugDialect:
         pane_id = f"debug-{self._count}"
         title = title or pane_id
 
-        def know(made: DebugPane) -> None:
+        def on_created(made: DebugPane) -> None:
             self._panes[pane_id] = _NamedPane(made, title, command)
 
-        await self._session.create_pane(ctx.tmux, command, title, know)
+        await self._session.create_pane(ctx.tmux, command, title, on_created)
         return Answer(
             f"Created pane '{title}' (id: {pane_id}) running: {command}", audit_fields={"pane_id": pane_id}
         )

@@ -52,7 +52,7 @@ def split_commands(text: str) -> Iterator[str]:
 
 
 def hides_a_command(text: str) -> bool:
-    """Tell whether not even a guess is possible of what a shell would run."""
+    """Return whether what a shell would run cannot even be guessed."""
     return any(_UNKNOWN.search(reading) is not None for reading in _redirection_variants(text))
 
 

@@ -1,8 +1,8 @@
 """Find every statement of a shell text, however deeply it is nested, by walking its syntax tree.
 
-tree-sitter's bash grammar finds the simple commands; wrappers.py, builtins.py and indirect_commands.py know
-which of them run others. Whatever is known only when the shell runs it is a problem. A text with a problem is
-never judged harmless.
+tree-sitter's bash grammar finds the simple commands; wrappers.py, builtin_commands.py and
+indirect_commands.py know which of them run others. Whatever is known only when the shell runs is a problem:
+a text with one is never judged harmless.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class StatementReader:
         self.statements.append(Statement(text, " ".join(word.source for word in words), is_plain))
 
     def _read_what_it_runs(self, name: str, words: Sequence[Word], node: Node) -> bool:
-        """Add what this program runs. Return True if it does nothing but run that."""
+        """Add what this program runs. Return True if it does nothing else."""
         for value in wrappers.option_values(words[1:], wrappers.TEXT_OPTIONS.get(name, ())):
             self.read_nested(value)
         if name in POLICY_NAMES:
@@ -292,7 +292,7 @@ class StatementReader:
                 self.problems.append(f"it gives {value} another name: {name}")
 
     def visit_redirection(self, node: Node) -> None:
-        """Add a statement that is nothing but redirections."""
+        """Add a statement that has only redirections."""
         if node.child_by_field_name("body") is None:
             text = " ".join(redirects_of(node))
             if text:

@@ -98,7 +98,7 @@ def decode_ansi_c(body: str) -> str:
     """Decode the body of `$'…'`: `\\x72m` is `rm`."""
 
     def decode_escape(found: re.Match[str]) -> str:
-        """Return the character that an escape stands for."""
+        """Return the character that an escape means."""
         two, four, eight, octal, control, letter = found.groups()
         digits = two or four or eight
         if digits:

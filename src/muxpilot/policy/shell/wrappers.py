@@ -14,20 +14,20 @@ from muxpilot.records import record
 class Wrapper:
     """A program that runs the command in its arguments.
 
-    `valued` options take the next word. `before` counts the words between the options and the command.
+    `options_with_value` take the next word. `before` counts the words between the options and the command.
     `is_plain`: it changes nothing about what runs, so only the inner command is judged. `is_text`: the rest
     is joined and given to a shell.
     """
 
-    valued: frozenset[str] = field(default_factory=frozenset)
+    options_with_value: frozenset[str] = field(default_factory=frozenset)
     before: int = 0
     is_plain: bool = False
     is_text: bool = False
     takes_assignments: bool = False
 
 
-def _wrapper(valued: str = "", **more: bool | int) -> Wrapper:
-    return Wrapper(frozenset(valued.split()), **more)  # type: ignore[arg-type]
+def _wrapper(options_with_value: str = "", **more: bool | int) -> Wrapper:
+    return Wrapper(frozenset(options_with_value.split()), **more)  # type: ignore[arg-type]
 
 
 WRAPPERS: dict[str, Wrapper] = {
@@ -162,7 +162,7 @@ def split_inner_command(wrapper: Wrapper, words: Sequence[Word]) -> tuple[list[W
             at += 1
             break
         if text.startswith("-") and len(text) > 1 and (left == wrapper.before or wrapper.is_text):
-            at += 2 if text in wrapper.valued else 1
+            at += 2 if text in wrapper.options_with_value else 1
         elif wrapper.takes_assignments and text.find("=") > 0:
             assignments.append(words[at])
             at += 1

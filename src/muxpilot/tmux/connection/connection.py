@@ -293,8 +293,8 @@ class Connection:
     async def _connect(self) -> AttachedClient | None:
         """Attach a client, and try again while tmux, or our client, ends: tmux was asked nothing yet.
 
-        This goes on when the callers have given up: a second client beside one that tmux has not let in yet
-        would crash tmux 3.3a as soon as it goes on.
+        This continues when the callers have given up: a second client beside one that tmux has not let in yet
+        would crash tmux 3.3a as soon as it continues.
         """
         loop = asyncio.get_running_loop()
         started_at = loop.time()
@@ -305,7 +305,7 @@ class Connection:
                     return await self._connect_once(started_at)
             except ConnectionLost:
                 if loop.time() > give_up:
-                    # tmux closes every client of ours, so what is left is one process per request.
+                    # tmux closes each of our clients, so each request gets its own process.
                     self._trace.warning("tmux closes every connection: using one process per request")
                     return None
             self._trace.debug("connection lost while connecting: trying again")

@@ -35,7 +35,7 @@ class Deadline:
 class ReplyDeadlines:
     """One timer for all replies that are waited for. It fires at the earliest deadline of them.
 
-    A timer that was set for a call which is answered meanwhile fires in vain, and is set again.
+    A timer that fires after its call was answered does nothing and is set again.
     """
 
     def __init__(self, trace: Trace | None = None) -> None:

@@ -1,4 +1,7 @@
-"""The one place where the messages of tmux become exceptions."""
+"""The one place where the messages of tmux become exceptions.
+
+The hints are written for the users of the tools, so they name tools.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The hub: a small session of our own that the control client is attached to, instead of a person's session.
 
 It ends with this process, even if that is killed: the program in its pane reads a FIFO whose only writer is
-this process. (`destroy-unattached` is no alternative: tmux can crash when the last client leaves such a
+this process. (`destroy-unattached` cannot be used instead: tmux can crash when the last client leaves such a
 session.)
 """
 

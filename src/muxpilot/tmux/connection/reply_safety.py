@@ -42,7 +42,7 @@ def _is_silent(command: Command) -> bool:
 
 
 def _prints_plain_format(command: Command) -> bool:
-    """Check every word of the command: those that are no format are ids and flags, which are plain."""
+    """Check every word of the command: those that are not a format are ids and flags, which are plain."""
     flag = _PRINT_FORMAT.get(str(command[0]))
     return flag in command and all(isinstance(word, str) and _is_plain_text(word) for word in command)
 

@@ -1,7 +1,7 @@
 """How a child process ends: the kernel kills it when we end (on Linux only), or we kill its group.
 
 tmux lets a control client go once the client's last output was read. When muxpilot is killed, no process
-reads that output: the client would stay for good, and so would its tmux server after `kill-server`.
+reads that output: the client would stay forever, and so would its tmux server after `kill-server`.
 """
 
 from __future__ import annotations

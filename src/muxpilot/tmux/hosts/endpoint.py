@@ -28,6 +28,7 @@ from muxpilot.errors import (
     Unavailable,
     UnsafeSocket,
 )
+from muxpilot.processes.identity import process_exists
 from muxpilot.records import record
 from muxpilot.tmux import quote
 from muxpilot.tmux.connection import failures
@@ -129,15 +130,21 @@ class Endpoint:
     async def _acquire_attach_lock(self, path: str, limit_s: float | None, *, is_shared: bool) -> int | None:
         started = time.perf_counter()
         lock: int | None = None
+        trace, has_waited = self.trace, False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                while (lock := file_lock.acquire(path, is_shared=is_shared)) is None:  # noqa: ASYNC110 - no process wakes us
-                    await asyncio.sleep(_ATTACH_LOCK_POLL_S)
-        trace, waited_ms = self.trace, f"{(time.perf_counter() - started) * 1000:.1f}"
+                while (lock := file_lock.acquire(path, is_shared=is_shared)) is None:
+                    if trace.is_debug and not has_waited:
+                        trace.debug("waiting for attach lock", shared=is_shared, held_by=_lock_holder(path))
+                    has_waited = True
+                    await asyncio.sleep(_ATTACH_LOCK_POLL_S)  # no process wakes us
+        waited_ms = f"{(time.perf_counter() - started) * 1000:.1f}"
         if lock is None:
             trace.warning("attach lock timed out: going on without it", shared=is_shared, ms=waited_ms)
-        else:
-            trace.debug("attach lock taken", shared=is_shared, ms=waited_ms)
+            return None
+        if not is_shared:
+            file_lock.write_owner(lock)
+        trace.debug("attach lock taken", shared=is_shared, ms=waited_ms)
         return lock
 
     def _attach_lock_file(self) -> str:
@@ -200,6 +207,19 @@ class Endpoint:
             and folder.st_uid == owner
             and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
+
+
+def _lock_holder(path: str) -> str:
+    """Return the process id of the muxpilot that holds the attach lock alone, for the log."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return "unknown"
+    try:
+        pid = file_lock.read_owner(file)
+    finally:
+        os.close(file)
+    return str(pid) if pid is not None and process_exists(pid) else "unknown"
 
 
 def _start_error(program: str, error: OSError) -> MuxpilotError:

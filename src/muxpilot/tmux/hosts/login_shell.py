@@ -13,7 +13,7 @@ _FALLBACK_SHELL = "/bin/sh"
 
 
 def shell_override() -> dict[str, str]:
-    """Return a SHELL variable where tmux would choose a program that is no shell, or nothing.
+    """Return a SHELL variable where tmux would choose a program that is not a shell, or nothing.
 
     Users of services and containers often have `nologin` or `false` as their login shell.
     """

@@ -44,8 +44,8 @@ _FORCED_OPTIONS = (
 _DEFAULT_OPTIONS = ("ConnectTimeout=8", "ServerAliveInterval=5", "ServerAliveCountMax=2")
 _REMOTE_COMMAND = "exec /bin/sh -c 'IFS= read -r muxpilot; eval \"$muxpilot\"'"
 # The first line that the remote shell reads. It makes `$1` the prefix of a command that must end with the
-# connection (see child_process.py): when sshd is cut off, it tells no process, and a tmux client whose last
-# output is not read would stay for good.
+# connection (see child_process.py): when sshd is cut off, it signals no process, and a tmux client whose last
+# output is not read would stay forever.
 _DIE_WITH_CONNECTION = (
     b"l='setpriv --pdeathsig KILL'; $l true >/dev/null 2>&1 || l=; "
     b'exec $l /bin/sh -c \'IFS= read -r muxpilot; eval "$muxpilot"\' muxpilot "$l"\n'

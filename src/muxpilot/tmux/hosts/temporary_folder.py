@@ -41,6 +41,13 @@ class TemporaryFolder:
         os.mkfifo(folder / "fifo", 0o600)
         return folder / "fifo"
 
+    @staticmethod
+    def write_private(path: Path, text: str) -> Path:
+        """Create a file that only this user can read, and return its path. Raise if the path exists."""
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as target:
+            target.write(text)
+        return path
+
     def unused_path(self, purpose: str) -> Path:
         """Return a path that was not used before. Nothing is created."""
         self._count += 1

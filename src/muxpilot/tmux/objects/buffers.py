@@ -141,7 +141,7 @@ class Buffers:
         await self._discards.close()
 
     async def _discard(self, name: str) -> None:
-        """Delete a buffer; try again if tmux does not answer, because no one else knows its name."""
+        """Delete a buffer; try again if tmux does not answer, because no other program knows its name."""
         for _ in range(_DISCARD_TRIES):
             try:
                 await self.delete(name)

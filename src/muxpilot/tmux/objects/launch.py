@@ -15,6 +15,7 @@ from pathlib import Path
 
 from muxpilot.errors import BadInput
 from muxpilot.shell_table.startup import start_with_marks, start_without_marks
+from muxpilot.terminal.escapes import PRIVATE_NUMBER
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.quote import encode
 from muxpilot.trace import area
@@ -46,7 +47,7 @@ _RUN_COMMAND = (
     'case "$muxpilot_status$muxpilot_int" in ""|int|130int) muxpilot_status=130 muxpilot_words=int;; esac; '
     '[ -z "$muxpilot_words" ] || [ "$muxpilot_status" -le 128 ] || '
     "muxpilot_signal=$((muxpilot_status - 128)); "
-    '[ -z "$muxpilot_mark" ] || printf "\\033]7717;%s;%s;%s\\007" '
+    '[ -z "$muxpilot_mark" ] || printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
     '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; cat <&3 >/dev/null; '
     '[ -z "$muxpilot_signal" ] || { trap - "$muxpilot_signal"; ulimit -c 0; kill -"$muxpilot_signal" $$; }; '
     'exit "$muxpilot_status"; }; trap muxpilot_end EXIT; '

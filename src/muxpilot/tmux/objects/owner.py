@@ -1,6 +1,6 @@
 """Which muxpilot created a session, window or pane: a tmux option on it, the owner mark, names the process.
 
-tmux options are inherited: a pane that a person splits off in a window of ours shows the window's option. So
+tmux options are inherited: a pane that a person splits off in our window shows the window's option. So
 each mark begins with the id of the object that it is set on, and is ignored on any other.
 """
 

@@ -136,7 +136,7 @@ class Spawner:
     async def _require_folder(self, path: str | None) -> None:
         """Refuse a remote folder that does not exist: tmux would silently start in HOME.
 
-        Without a running server there is no way to look, so nothing is refused.
+        Without a running server this cannot be checked, so nothing is refused.
         """
         with suppress(NoServer):
             if path is not None:
@@ -202,7 +202,7 @@ def setup_commands(command: str | bytes, created: CreatedPane, program: PaneProg
 def resize_commands(created: CreatedPane) -> tuple[tuple[str, ...], ...]:
     """Return the commands that give a window its session's size: tmux takes the size of an attached client.
 
-    resize-window alone would fix the size for ever, also for a person who attaches later.
+    resize-window alone would fix the size forever, also for a person who attaches later.
     """
     if created.is_attached or created.window_size == created.session_size:
         return ()

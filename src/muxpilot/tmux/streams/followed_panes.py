@@ -1,4 +1,4 @@
-"""The panes whose output is followed, and the streams of our own panes that ended lately."""
+"""The panes whose output is followed, and the streams of our own panes that ended recently."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FollowedPane:
 
     @property
     def needs_source(self) -> bool:
-        return not self.has_source and self.stream.ended is None
+        return not self.has_source and self.stream.end_event is None
 
 
 class FollowedPanes:
@@ -64,7 +64,7 @@ class FollowedPanes:
             del self._panes[followed.pane]
 
     def find_stream(self, pane: PaneId) -> PaneStream | None:
-        """Return the stream of a followed pane, or of one of our own that ended lately."""
+        """Return the stream of a followed pane, or of one of our own that ended recently."""
         followed = self._panes.get(pane)
         return followed.stream if followed is not None else self._ended.get(pane)
 

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from muxpilot.terminal.escapes import BEL_BYTES, OSC_BYTES, count_torn_mark
+from muxpilot.terminal.escapes import BEL_BYTES, OSC_BYTES, PRIVATE_NUMBER, count_torn_mark
 from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
@@ -29,7 +29,7 @@ _READ_BYTES = 1 << 18
 _ALREADY_PIPED = b"taken"
 
 # The exit mark: the launcher of a command prints it when the command has ended, with its status and signal.
-_INTRODUCER = OSC_BYTES + b"7717;"
+_INTRODUCER = OSC_BYTES + PRIVATE_NUMBER.encode() + b";"
 _EXIT_MARK = re.escape(_INTRODUCER) + rb"%s;([0-9]+);([0-9]*)" + BEL_BYTES
 _LONGEST_MARK = 48
 

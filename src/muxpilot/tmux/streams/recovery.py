@@ -86,7 +86,7 @@ class StreamRecovery:
         await self._sources.disconnect(followed)
 
     def _check_soon(self, followed: FollowedPane, why: str) -> None:
-        if followed.stream.ended is None and not followed.is_check_pending:
+        if followed.stream.end_event is None and not followed.is_check_pending:
             followed.is_check_pending = True
             self._trace.debug("pane will be checked", pane=followed.pane, why=why)
             self._tasks.start(self._check(followed))
@@ -97,7 +97,7 @@ class StreamRecovery:
             await asyncio.sleep(pause_s)
             async with self._lock:
                 followed.is_check_pending = False
-                if followed.stream.ended is not None:
+                if followed.stream.end_event is not None:
                     return
                 try:
                     await self._update(followed, await self._find_pane(followed))
@@ -137,7 +137,7 @@ class StreamRecovery:
                 return
             if pane is None or pane.is_dead or exit is not None:
                 await self._finish(followed, pane, exit)
-            elif followed.stream.ended is None:
+            elif followed.stream.end_event is None:
                 followed.stream.add_gap("another program replaced the pane's pipe")
                 await self._connect_again_or_give_up(followed)
 
@@ -169,7 +169,7 @@ class StreamRecovery:
         await self._sources.leave_control_client(followed)
         await self._sources.connect(followed)
         if not self._followed_panes.is_current(followed):
-            # The last follower left while we connected, when there was no source to disconnect.
+            # The last follower left while we connected; at that time no source could be disconnected.
             await self.drop(followed)
 
     async def _give_up(self, followed: FollowedPane, exit: ExitStatus | None, error: MuxpilotError) -> None:

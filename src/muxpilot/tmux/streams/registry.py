@@ -84,7 +84,7 @@ class Streams:
                 await self._recovery.drop(followed)
 
     def find_stream(self, pane: PaneId) -> PaneStream | None:
-        """Return the stream of a followed pane, or of one that we created and that ended lately."""
+        """Return the stream of a followed pane, or of one that we created and that ended recently."""
         return self._followed_panes.find_stream(pane)
 
     def is_own_pane(self, pane: PaneId) -> bool:
@@ -124,7 +124,7 @@ class Streams:
         await asyncio.gather(*(self._recovery.drop(followed) for followed in all_followed))
         await self._tasks.close()  # a pipe may have ended meanwhile
         for followed in all_followed:
-            followed.stream.finish(None, "muxpilot has left")
+            followed.stream.finish(None, "muxpilot has stopped")
 
     def _new_stream(self, pane: PaneId) -> PaneStream:
         return PaneStream(pane, trace=self._trace)
@@ -134,7 +134,7 @@ class Streams:
         followed = self._followed_panes.get(pane)
         if followed is None:
             return None
-        if followed.stream.ended is not None and not (await self._panes.get(pane)).is_dead:
+        if followed.stream.end_event is not None and not (await self._panes.get(pane)).is_dead:
             self._trace.debug("stream closed", pane=pane, why="a new program runs in the pane")
             await self._recovery.drop(followed)
             return None

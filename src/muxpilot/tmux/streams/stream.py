@@ -28,10 +28,10 @@ class Data:
 
 @record
 class Gap:
-    """Bytes before `offset` that the follower cannot get. `lost` is None if their number is not known."""
+    """Bytes before `offset` that the follower cannot get. `lost_bytes` is None if it is not known."""
 
     offset: int
-    lost: int | None
+    lost_bytes: int | None
     reason: str
 
 
@@ -61,7 +61,7 @@ class PaneStream:
 
     def __init__(self, pane: PaneId, *, memory_bytes: int = BUFFER_BYTES, trace: Trace | None = None) -> None:
         self.pane = pane
-        self.ended: End | None = None
+        self.end_event: End | None = None
         self._buffer = RingBuffer(memory_bytes)
         self._gaps: list[Gap] = []
         self._changed = ChangeSignal()
@@ -102,9 +102,9 @@ class PaneStream:
 
     def finish(self, exit: ExitStatus | None, reason: str) -> None:
         """End the stream. A stream that has ended already keeps its first end."""
-        if self.ended is None:
+        if self.end_event is None:
             exit = exit or ExitStatus()
-            self.ended = End(self.end, exit.status, reason, exit.signal)
+            self.end_event = End(self.end, exit.status, reason, exit.signal)
             self._trace.debug(
                 "stream ended", at=self.end, status=exit.status, signal=exit.signal, reason=reason
             )
@@ -137,4 +137,4 @@ class PaneStream:
         limit = gap.offset if gap is not None else self.end
         if cursor < limit:
             return Data(cursor, self._buffer.read(cursor, min(limit - cursor, _CHUNK_BYTES)))
-        return self.ended
+        return self.end_event

@@ -1,0 +1,102 @@
+"""The lock between the muxpilots of one user: whose marks a shell has, and who holds the lock."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from muxpilot.shells import pane_lock
+from muxpilot.shells.pane_lock import CrossProcessPaneLock
+from muxpilot.tmux import Pane
+from muxpilot.trace import Trace, area
+
+OLD_TOKEN = b"0123456789abcdef"
+
+
+@dataclass
+class LocalPane:
+    """The part of a pane that the lock looks at."""
+
+    pid: int
+    remote_shell: None = None
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(pane_lock, "muxpilot_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def make_lock() -> CrossProcessPaneLock:
+    trace: Trace = area("shells")
+    return CrossProcessPaneLock("/tmp/s", cast("Pane", LocalPane(os.getpid())), trace)
+
+
+def lock_file(folder: Path) -> Path:
+    return folder / f"pane-{os.getpid()}"
+
+
+def test_a_pane_that_no_other_muxpilot_used_keeps_its_marks(folder: Path) -> None:
+    lock = make_lock()
+    for _ in range(2):
+        assert lock.try_acquire()
+        assert not lock.was_used_by_other
+        lock.release()
+    assert lock_file(folder).read_bytes() == b""
+    assert lock.try_acquire()
+    lock.mark_ours()
+    lock.release()
+    assert lock.try_acquire()
+    assert not lock.was_used_by_other
+
+
+def test_the_marks_of_another_muxpilot_are_noticed(folder: Path) -> None:
+    ours, other = make_lock(), make_lock()
+    for lock in (ours, other):
+        assert lock.try_acquire()
+        lock.mark_ours()
+        lock.release()
+    assert ours.try_acquire()
+    assert ours.was_used_by_other
+
+
+def test_a_file_of_an_older_version_names_another_muxpilot(folder: Path) -> None:
+    """The older version writes its token over ours, and leaves what follows."""
+    lock = make_lock()
+    lock_file(folder).write_bytes(OLD_TOKEN)
+    assert lock.try_acquire()
+    assert lock.was_used_by_other
+    lock.release()
+    assert lock_file(folder).read_bytes() == OLD_TOKEN
+    assert lock.try_acquire()
+    lock.mark_ours()
+    lock.release()
+    written = lock_file(folder).read_bytes()
+    assert len(written) == len(OLD_TOKEN)
+    assert written != OLD_TOKEN
+
+
+def test_the_process_id_that_a_killed_muxpilot_left_is_no_token(folder: Path) -> None:
+    lock_file(folder).write_bytes(b"\0" * 16 + b"4194305")
+    lock = make_lock()
+    assert lock.try_acquire()
+    assert not lock.was_used_by_other
+
+
+def test_a_refusal_names_the_holder_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "muxpilot.shells")
+    holder, waiter = make_lock(), make_lock()
+    assert holder.try_acquire()
+    caplog.clear()
+    assert [waiter.try_acquire() for _ in range(3)] == [False] * 3
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [f"cross-process pane lock refused held_by={os.getpid()}"]
+    holder.release()
+    assert waiter.try_acquire()
+    caplog.clear()
+    assert not holder.try_acquire()
+    assert "held_by" in caplog.text
