@@ -13,7 +13,7 @@ from muxpilot.tmux import PaneStream
 from muxpilot.watch.pane_watch import PaneWatch, WatchStart
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.trigger import Trigger, TriggerType
-from muxpilot.watch.triggers import ERROR_WORDS, TRIGGERS, parse_triggers, readiness_trigger
+from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
 from muxpilot.watch.urls import parse_url
 from tests.watch.test_pane_watch import PANE
 
@@ -109,38 +109,6 @@ def test_the_refusal_of_an_unknown_name_lists_all_that_are_known() -> None:
     assert all(name in str(caught.value) for name in TRIGGERS)
 
 
-def first_error(line: str) -> bool:
-    [trigger] = parse_triggers("error")
-    assert trigger.matcher is not None
-    return trigger.matcher.find_first(line.encode()) is not None
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "error: no such file",
-        "Error: x",
-        "ValueError: x",
-        "ERROR something",
-        "fatal: not a git repository",
-        "panic: runtime error",
-        "thread 'main' panicked",
-        "Unhandled Exception",
-        "build failed",
-        "2 FAILED",
-        "FAIL: test_x",
-        "--- FAIL",
-    ],
-)
-def test_an_error_is_told_by_its_words(line: str) -> None:
-    assert first_error(line)
-
-
-@pytest.mark.parametrize("line", ["0 errors", "failover", "failfast", "FAILOVER", "fail", "all well", ""])
-def test_other_words_are_no_errors(line: str) -> None:
-    assert not first_error(line)
-
-
 def test_the_readiness_pattern_is_told_as_a_pattern() -> None:
     trigger = readiness_trigger("ready|done")
     assert (trigger.word, trigger.name) == ("pattern:ready|done", "pattern")
@@ -202,11 +170,6 @@ def test_other_addresses_are_refused(url: str) -> None:
 def test_an_allowed_host_may_be_asked_also_by_https() -> None:
     found = parse_url("https://example.com/x", ("example.com",))
     assert (found.hosts, found.port, found.is_secure) == (("example.com",), 443, True)
-
-
-def test_the_error_words_are_one_trigger_like_any_other() -> None:
-    [trigger] = parse_triggers(f"pattern:{ERROR_WORDS}")
-    assert isinstance(trigger, Trigger)
 
 
 def test_no_other_module_of_watches_knows_a_trigger_by_its_name() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from muxpilot.errors import BadInput
 from muxpilot.patterns import compile_regex
@@ -17,6 +17,12 @@ class LineMatch(NamedTuple):
 
     at: int
     line: bytes
+
+
+class FindsLine(Protocol):
+    """Finds the first line that fits, in a block of lines."""
+
+    def find_first(self, block: bytes) -> LineMatch | None: ...
 
 
 class LineMatcher:

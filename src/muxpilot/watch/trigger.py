@@ -13,7 +13,7 @@ from typing import Protocol
 from muxpilot.processes.state import ForegroundState
 from muxpilot.records import record
 from muxpilot.terminal.lines import LineBatch
-from muxpilot.watch.line_matcher import LineMatcher
+from muxpilot.watch.line_matcher import FindsLine
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.urls import HttpAddress
 
@@ -66,7 +66,7 @@ class Trigger:
     type: TriggerType
     number: float = 0.0
     text: str = ""
-    matcher: LineMatcher | None = None
+    matcher: FindsLine | None = None
     address: HttpAddress | None = None
 
     @property

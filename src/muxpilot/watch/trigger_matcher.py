@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from muxpilot.terminal.lines import LineBatch, LineSplitter
-from muxpilot.watch.line_matcher import LineMatch, LineMatcher
+from muxpilot.watch.line_matcher import FindsLine, LineMatch
 from muxpilot.watch.mark_tracker import OutputPiece
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.typed_echo import is_echo
@@ -95,7 +95,7 @@ class TriggerMatcher:
             if first.at == earliest
         }
 
-    def _find_first(self, matcher: LineMatcher, block: bytes) -> LineMatch | None:
+    def _find_first(self, matcher: FindsLine, block: bytes) -> LineMatch | None:
         """Return the first line that matches and is not the echo of typed text."""
         at = 0
         while (found := matcher.find_first(block[at:])) is not None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from muxpilot.errors import BadInput
 from muxpilot.terminal.lines import LineBatch
+from muxpilot.watch.error_words import ErrorMatcher
 from muxpilot.watch.line_matcher import LineMatcher
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.trigger import (
@@ -25,9 +26,6 @@ from muxpilot.watch.trigger import (
 from muxpilot.watch.urls import LOOPBACK_ONLY, parse_url
 
 ARGUMENT = "triggers"
-
-# Words of an error, in any case. FAIL counts only as a word and in capitals: "failover" is not an error.
-ERROR_WORDS = r"(?i:error[:\s]|fatal|panic|exception|failed)|\bFAIL\b"
 
 _DAY_S = 86_400
 _MOST = 32
@@ -60,7 +58,7 @@ def _parse_number(low: float, high: int, what: str, *, example: int, is_whole: b
 
 def _parse_error(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
     _parse_without_value(kind, word, text, hosts)
-    return Trigger(word, kind, matcher=LineMatcher(ERROR_WORDS, ARGUMENT))
+    return Trigger(word, kind, matcher=ErrorMatcher())
 
 
 def _parse_pattern(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
