@@ -34,7 +34,7 @@ LAYERS: dict[str, str] = {
     "tmux": "config processes shell_table terminal",
     "shells": "processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
-    "watch": "patterns processes shell_table shells terminal tmux",
+    "watch": "patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
     "record": "pictures shells terminal tmux",

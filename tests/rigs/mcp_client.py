@@ -119,7 +119,16 @@ class Rig:
         made = MadeSession(answer["sessionId"], answer["sessionName"], answer["windowId"], answer["paneId"])
         if command is None:
             await self.wait_until_shown(made.pane, PROMPT.strip())
+            await self.wait_until_shell_reads(made.pane)
         return made
+
+    async def wait_until_shell_reads(self, pane: str) -> None:
+        """Wait until the shell reads its next line: a prompt is shown a moment before."""
+
+        async def is_reading() -> bool:
+            return bool((await self.call("pane-state", paneId=pane))["waitingFor"] == "shell")
+
+        await eventually(is_reading)
 
     def session_of_a_person(self, name: str, *command: str) -> MadeSession:
         row = "#{session_id} #{window_id} #{pane_id}"

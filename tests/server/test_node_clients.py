@@ -60,6 +60,9 @@ def node(programs: Path) -> Node:
     return run
 
 
+PATIENT = ("--connect-timeout", "60000")  # ms; a busy machine takes longer than the default
+
+
 @pytest.fixture
 def inspect(node: Node, programs: Path, place: Place) -> Callable[..., Any]:
     """Return a function that makes one request with the Inspector."""
@@ -67,7 +70,7 @@ def inspect(node: Node, programs: Path, place: Place) -> Callable[..., Any]:
 
     def run(method: str, *flags: str) -> Any:
         server = command("--socket", place.socket, "--scope", "all")
-        done = node(str(inspector), "--cli", *server, "--method", method, *flags)
+        done = node(str(inspector), "--cli", *server, "--method", method, *flags, *PATIENT)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -362,12 +362,14 @@ async def test_a_watch_is_told_how_it_stands_and_can_be_cancelled(
     assert await call("get-watch", watchId=watch) == {
         "watchId": watch,
         "paneId": made.pane,
+        "pane": None,
         "status": "watching",
     }
     assert await call("cancel-watch", watchId=watch) == {"watchId": watch, "cancelled": True}
     assert await call("get-watch", watchId=watch) == {
         "watchId": watch,
         "paneId": made.pane,
+        "pane": None,
         "status": "cancelled",
     }
     assert await call("cancel-watch", watchId=watch) == {"watchId": watch, "cancelled": False}

@@ -44,7 +44,7 @@ class NewLines:
 
 
 @record
-class _StreamPosition:
+class StreamPosition:
     """The start of a line, the number of that line, and the end of the stream at that time."""
 
     offset: int
@@ -61,10 +61,7 @@ class PaneReaders:
     async def read(self, tmux: Tmux, pane: PaneId, since: str | None, look_back: int) -> NewLines:
         """Return the lines since a cursor; without a cursor, the last `look_back` lines."""
         row = await tmux.panes.get(pane)
-        key = (tmux.socket, row.server_pid, pane)  # each tmux server counts its pane ids from 0 again
-        if key not in self._readers:
-            await self._close_readers_of_gone_panes(tmux, row.server_pid)
-        reader = self._readers.setdefault(key, PaneReader(tmux))
+        reader = await self._reader_of(tmux, row)
         new = await reader.read(row, since, look_back)
         if trace.is_debug:
             trace.debug(
@@ -77,6 +74,22 @@ class PaneReaders:
                 cursor=new.cursor,
             )
         return new
+
+    async def make_cursor(self, tmux: Tmux, pane: PaneId, offset: int) -> str:
+        """Return a cursor for what comes after an offset of the pane's stream."""
+        row = await tmux.panes.get(pane)
+        return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
+
+    async def find_position(self, tmux: Tmux, pane: PaneId, cursor: str) -> StreamPosition:
+        """Return where a cursor is in the pane's stream. Raise BadInput if it is not one of this pane."""
+        row = await tmux.panes.get(pane)
+        return await (await self._reader_of(tmux, row)).find_position(row, cursor)
+
+    async def _reader_of(self, tmux: Tmux, row: Pane) -> PaneReader:
+        key = (tmux.socket, row.server_pid, row.id)  # each tmux server counts its pane ids from 0 again
+        if key not in self._readers:
+            await self._close_readers_of_gone_panes(tmux, row.server_pid)
+        return self._readers.setdefault(key, PaneReader(tmux))
 
     async def close(self) -> None:
         """Close all streams."""
@@ -114,6 +127,19 @@ class PaneReader:
                 readings = [await earlier[0].read_since(past, since), *readings, await current.read_all(row)]
                 return _merge(readings)
             return await current.read_since(row, since)
+
+    async def make_cursor(self, row: Pane, offset: int) -> str:
+        """Return a cursor at an offset of the newest stream."""
+        async with self._lock:
+            return (await self._current_stream(row)).make_cursor(row, offset)
+
+    async def find_position(self, row: Pane, cursor: str) -> StreamPosition:
+        """Return where a cursor is in the newest stream: at its beginning if the cursor is older than it."""
+        async with self._lock:
+            stream = self._streams[self._find_stream(cursor)]
+            position = stream.parse_cursor(cursor)
+            is_newest = stream is await self._current_stream(row)
+            return position if is_newest else StreamPosition(0, 0, 0)
 
     async def close(self) -> None:
         await self._stack.aclose()
@@ -154,6 +180,13 @@ class StreamReader:
         self._began_alternate = is_alternate and not is_whole
         self._line_before = ""
 
+    def make_cursor(self, row: Pane, offset: int) -> str:
+        """Return a cursor at an offset, or where the text below a full-screen program goes on."""
+        if row.is_alternate:
+            return self._format_cursor(self._position_below_program())
+        offset = min(offset, self.stream.end)
+        return self._format_cursor(replace(self._position_at(offset), end=offset))
+
     async def read_last(self, row: Pane, look_back: int) -> NewLines:
         """Return the last lines, whatever was read before."""
         if row.is_alternate:
@@ -167,12 +200,12 @@ class StreamReader:
     async def read_all(self, row: Pane) -> NewLines:
         """Return all lines that the stream still holds."""
         if self._is_whole:
-            return await self.read_since(row, self._format_cursor(_StreamPosition(0, 0, 0)))
+            return await self.read_since(row, self._format_cursor(StreamPosition(0, 0, 0)))
         return await self.read_last(row, ALL_LINES)
 
     async def read_since(self, row: Pane, since: str) -> NewLines:
         """Return the lines after a cursor of this stream."""
-        old, position = self._parse_cursor(since), self._end_position()
+        old, position = self.parse_cursor(since), self._end_position()
         if old.end == position.end:
             return NewLines((), 0, since, row.is_alternate)
         if row.is_alternate:
@@ -184,14 +217,14 @@ class StreamReader:
             return NewLines((), 0, since)  # tmux has left the alternate screen; the stream is a moment late
         return NewLines(_without_blank_last_line(text.lines), missed, self._format_cursor(position))
 
-    def _end_position(self) -> _StreamPosition:
+    def _end_position(self) -> StreamPosition:
         return self._position_at(self.stream.end)
 
-    def _position_at(self, offset: int) -> _StreamPosition:
+    def _position_at(self, offset: int) -> StreamPosition:
         start = self.stream.line_start(offset)
-        return _StreamPosition(start, self.stream.line_number(start), self.stream.end)
+        return StreamPosition(start, self.stream.line_number(start), self.stream.end)
 
-    def _position_below_program(self) -> _StreamPosition:
+    def _position_below_program(self) -> StreamPosition:
         """Return where the text continues after the full-screen program has ended."""
         start = self.stream.start
         switches = list(ALTERNATE_SWITCH_BYTES.finditer(self.stream.read(start, self.stream.end)))
@@ -200,7 +233,7 @@ class StreamReader:
         was_always_there = not switches and (self._began_alternate or start > 0)
         return self._position_at(start) if was_always_there else self._end_position()
 
-    def _find_start(self, old: _StreamPosition) -> tuple[int, int]:
+    def _find_start(self, old: StreamPosition) -> tuple[int, int]:
         """Return where reading can begin, and how many lines before that are lost."""
         oldest = self.stream.start
         if old.offset >= oldest:
@@ -222,7 +255,7 @@ class StreamReader:
             render_text, data, before=before, height=row.height, is_alternate=is_alternate
         )
 
-    async def _read_last_lines(self, row: Pane, wanted: int) -> tuple[list[str], _StreamPosition]:
+    async def _read_last_lines(self, row: Pane, wanted: int) -> tuple[list[str], StreamPosition]:
         position = self._end_position()
         held = position.line - self.stream.line_number(self.stream.start)
         if not self._is_whole and held < wanted:
@@ -242,7 +275,7 @@ class StreamReader:
                 return text
             size *= 4
 
-    async def _capture_aligned(self, row: Pane, wanted: int) -> tuple[list[str], _StreamPosition]:
+    async def _capture_aligned(self, row: Pane, wanted: int) -> tuple[list[str], StreamPosition]:
         """Capture the last lines of the pane with the position in the stream that belongs to them.
 
         If the pane prints during every try, the capture is joined with the lines of the stream.
@@ -263,14 +296,15 @@ class StreamReader:
     async def _capture_screen(self, row: Pane) -> list[str]:
         return strip_trailing_blank_rows(await self._tmux.capture.rows_between(row.id, 0, "-"))
 
-    def _format_cursor(self, position: _StreamPosition) -> str:
+    def _format_cursor(self, position: StreamPosition) -> str:
         return f"{self.name}.{position.offset}.{position.line}.{position.end}"
 
-    def _parse_cursor(self, cursor: str) -> _StreamPosition:
+    def parse_cursor(self, cursor: str) -> StreamPosition:
+        """Return the position that a cursor of this stream holds."""
         numbers = cursor.split(".")[1:]
         if len(numbers) != 3 or not all(re.fullmatch("[0-9]{1,18}", number) for number in numbers):
             raise _bad_cursor(cursor)
-        position = _StreamPosition(*map(int, numbers))
+        position = StreamPosition(*map(int, numbers))
         if not position.offset <= position.end <= self.stream.end:
             raise _bad_cursor(cursor)
         return position

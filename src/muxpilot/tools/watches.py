@@ -18,7 +18,7 @@ from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.progress import MODES, ProgressMode
 from muxpilot.watch.registry import WatchListener, WatchPlan
 from muxpilot.watch.result import WatchResult
-from muxpilot.watch.start import start_command
+from muxpilot.watch.start import start_command, start_since
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
 
@@ -84,12 +84,15 @@ async def watch_pane(
     mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
+    since: Annotated[str | None, "cursor: what was printed after it counts"] = None,
 ) -> WatchResult:
     """Wait for the first trigger; only new output counts."""
     wanted, pace = _parse(ctx, triggers), _mode(mode)
-    return await ctx.services.watches.run(
-        await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
-    )
+    plan = await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
+    if since is not None:
+        position = await ctx.services.pane_readers.find_position(ctx.tmux, pane_id, since)
+        plan = replace(plan, start=start_since(position))
+    return await ctx.services.watches.run(plan)
 
 
 def _parse(ctx: Context, triggers: str | Sequence[str]) -> tuple[Trigger, ...]:
@@ -124,6 +127,7 @@ async def _make_plan(
             else WatchListener(on_end=ctx.caller.on_watch_end)
         ),
         call=ctx.call,
+        make_cursor=ctx.services.pane_readers.make_cursor,
     )
 
 
@@ -184,12 +188,14 @@ class WatchReport:
 
     watch_id: str
     pane_id: str
+    pane: str | None
     status: str
     event: str | None = None
     detail: str | None = None
     elapsed: float | None = None
     output: str | None = None
     pane_state: object | None = None
+    cursor: str | None = None
 
 
 @record
@@ -224,17 +230,19 @@ async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
     kept = ctx.services.watches.get(watch_id)
     if kept.result is None:
         event = "lost" if kept.failure else None
-        return WatchReport(kept.id, kept.plan.pane, kept.status.value, event, kept.failure)
+        return WatchReport(kept.id, kept.plan.pane, None, kept.status.value, event, kept.failure)
     found = kept.result
     return WatchReport(
         kept.id,
         found.pane_id,
+        found.pane,
         kept.status.value,
         found.event,
         found.detail,
         found.elapsed,
         found.output,
         found.pane_state,
+        found.cursor,
     )
 
 

@@ -48,7 +48,7 @@ _BEFORE = (
 _AFTER = (
     rf"(?:\(s\))?(?i:\s+(?:rates?|counts?|ratio|total|tests|checks|files|jobs|cases|suites))?[\"']?"
     rf"\s*(?:[:=]|\s(?i:is|was|of)\s|\s)\s*[\"']?0+(?:\.0+)?{_ZERO_ENDS}",
-    r"[\"']?\s*[:=]\s*[\"']?(?i:none|null|nil|false|no)\b[\"']?\s*(?:$|[,;|)\]}])",
+    r"[\"']?\s*[:=]\s*[\"']?(?i:none|null|nil|false)\b[\"']?\s*(?:$|[,;|)\]}])",
 )
 _TAKES_BACK_BEFORE = re.compile(f"(?:{'|'.join(_BEFORE)})$".encode())
 _TAKES_BACK_AFTER = re.compile("|".join(_AFTER).encode())

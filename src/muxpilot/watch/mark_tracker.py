@@ -59,6 +59,16 @@ class MarkTracker:
             await shell.pane.activity.wait_until_read(offset, catch_up_s)
             self._take_over_state(shell)
 
+    def begin_after(self, data: bytes) -> None:
+        """Begin after these bytes of the stream, which the shell's own reader has left behind already.
+
+        A command that has printed more than these is running: no mark is in them.
+        """
+        if (shell := self._shell) is not None:
+            self._take_over_state(shell)
+            self._running_nonces, self._is_typing, self._is_running = set(), False, True
+            self.feed(data)
+
     def _take_over_state(self, shell: PaneShell) -> None:
         innermost = shell.stack.innermost
         self._marking_start = {nested.nonce for nested in shell.stack.shells if nested.kind.marks_start}

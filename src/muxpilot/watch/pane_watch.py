@@ -56,6 +56,9 @@ class WatchStart:
     `stop` is called when the watch ends. `recently_typed` returns the texts that were typed into the pane
     lately, and `line_before` is the text before the cursor at the beginning. `has_begun` is false while the
     command waits in its queue, `is_incomplete` true if the shell waits for the rest of it.
+
+    `is_past`: output from `offset` on was printed before the call; `line_before` is then the unfinished line
+    at the offset. `pane_offset` returns how much of the pane's own stream is in `command_stream` so far.
     """
 
     offset: int
@@ -65,6 +68,8 @@ class WatchStart:
     recently_typed: Callable[[], Sequence[str]] = tuple
     line_before: str = ""
     is_incomplete: Callable[[], bool] = lambda: False
+    is_past: bool = False
+    pane_offset: Callable[[], int] | None = None
 
 
 class PaneWatch:
@@ -98,7 +103,9 @@ class PaneWatch:
         self._probes = (probes or Probes(self._timing)).with_trace(self._trace)
         self._progress = progress or ProgressReporter(timing=self._timing)
         self._marks = marks or MarkTracker()
-        self._matcher = TriggerMatcher(triggers, start.recently_typed, line_before=start.line_before)
+        self._matcher = TriggerMatcher(
+            triggers, start.recently_typed, line_before=start.line_before, joins_lines=start.is_past
+        )
         self._foreground = ForegroundTracker(pane, self._timing, self._trace)
         self._reads_state = any(trigger.reads_state for trigger in triggers)
         self._lines = 0
@@ -129,8 +136,7 @@ class PaneWatch:
         probing = self._start_probes()
         reading: asyncio.Task[StreamEvent] | None = None
         if self._pane.is_dead:  # the stream of a dead pane does not report its end to a new reader
-            reason = "its program had ended already"
-            self._end(End(self._read_offset, self._pane.exit_code, reason), self.began)
+            await self._read_rest(stream, events)
         else:
             reading = asyncio.ensure_future(anext(events))
         try:
@@ -191,6 +197,14 @@ class PaneWatch:
             self._handle(await anext(events))
             if count % _CHUNKS_IN_A_TURN == 0:
                 await asyncio.sleep(0)
+
+    async def _read_rest(self, stream: PaneStream, events: AsyncIterator[StreamEvent]) -> None:
+        """Read what a dead pane has printed after the beginning of the watch, and then its end."""
+        while not self._fired and self.stream_end is None and self._read_offset < stream.end:
+            self._handle(await anext(events))
+        if not self._fired and self.stream_end is None:
+            reason = "its program had ended already"
+            self._end(End(self._read_offset, self._pane.exit_code, reason), self.began)
 
     def _handle(self, event: StreamEvent) -> None:
         now = asyncio.get_running_loop().time()

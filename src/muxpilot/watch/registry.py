@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
@@ -29,6 +30,11 @@ MOST = 200
 # Gets the result of a watch, before the answer, and the exit code of a program that has ended.
 OnWatchEnd = Callable[[WatchResult, int | None], Awaitable[None]]
 
+# Returns the cursor of a pane for an offset of its stream.
+MakeCursor = Callable[[Tmux, PaneId, int], Awaitable[str]]
+# So many bytes before the beginning of a watch tell what the pane's shell did there.
+_MARKS_BEFORE_BYTES = 1 << 16
+
 
 @record
 class WatchListener:
@@ -44,6 +50,7 @@ class WatchPlan:
     """Which pane to watch, for what, how long, and for which client.
 
     `start` begins the watch, and may type a command. `marks` finds the marks of the pane's shell.
+    `make_cursor` returns the cursor for an offset of the pane's stream, where reading goes on afterwards.
     """
 
     tmux: Tmux
@@ -54,6 +61,7 @@ class WatchPlan:
     marks: MarkTracker = field(default_factory=MarkTracker)
     listener: WatchListener = field(default_factory=WatchListener)
     call: int = 0  # the number of the call that asked for it, for the log
+    make_cursor: MakeCursor | None = None
 
 
 class WatchStatus(Enum):
@@ -116,7 +124,10 @@ class WatchRegistry:
                 start = await plan.start(plan.tmux, row, stream)
                 # The stream of a single command has neither marks nor typing in it.
                 marks = plan.marks if start.command_stream is None else MarkTracker()
-                await marks.begin(start.offset, catch_up_s=self.timing.marks_catch_up_s)
+                if start.is_past:
+                    marks.begin_after(stream.read(start.offset - _MARKS_BEFORE_BYTES, start.offset))
+                else:
+                    await marks.begin(start.offset, catch_up_s=self.timing.marks_catch_up_s)
             begun.set()
             watch = PaneWatch(
                 row,
@@ -132,10 +143,13 @@ class WatchRegistry:
             source = start.command_stream or stream
             try:
                 event = await watch.run(source)
+                end = source.end
+                pane_end = start.pane_offset() if start.pane_offset is not None else end
             finally:
                 if start.stop is not None:
                     await start.stop()
-            result = await build_result(plan.tmux, row, source, watch=watch, event=event)
+            result = await build_result(plan.tmux, row, source, watch=watch, event=event, end=end)
+            result = replace(result, cursor=await _find_cursor(plan, pane_end))
         await self._notify_end(plan, result, event, trace)
         return result
 
@@ -217,3 +231,11 @@ class WatchRegistry:
             del self._watches[watch.id]
         if sum(watch.status is WatchStatus.WATCHING for watch in self._watches.values()) >= self._most:
             raise Refused(f"{self._most} watches are running.", "Use cancel-watch to end some.")
+
+
+async def _find_cursor(plan: WatchPlan, offset: int) -> str | None:
+    """Return the cursor after the output of a watch, or None if the pane is gone."""
+    if plan.make_cursor is not None:
+        with suppress(MuxpilotError):
+            return await plan.make_cursor(plan.tmux, plan.pane, offset)
+    return None

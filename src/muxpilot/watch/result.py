@@ -23,30 +23,41 @@ _MOST_GAPS = 3
 
 @record
 class WatchResult:
-    """`output` begins with a line in brackets if something is missing in it."""
+    """`output` begins with a line in brackets if something is missing in it.
+
+    `pane` is the pane's name, if it has one. `cursor` is where read-pane and watch-pane go on without a gap;
+    None if the pane is gone.
+    """
 
     pane_id: str
+    pane: str | None
     event: str
     detail: str
     elapsed: float
     output: str
     pane_state: object  # a PaneState; its fields are not in the tool's schema, which every client pays for
+    cursor: str | None
 
 
 async def build_result(
-    tmux: Tmux, pane: Pane, stream: PaneStream, *, watch: PaneWatch, event: WatchEvent
+    tmux: Tmux, pane: Pane, stream: PaneStream, *, watch: PaneWatch, event: WatchEvent, end: int
 ) -> WatchResult:
-    """Return what a watch answers; `pane` is the pane as it was when the watch began."""
+    """Return what a watch answers, without a cursor.
+
+    `pane` is the pane as it was when the watch began, `end` the offset at which the output ends.
+    """
     elapsed = asyncio.get_running_loop().time() - watch.began
     row = await _read_pane(tmux, pane, watch)
-    output, is_cut = await _read_output(tmux, row, stream, watch.offset)
+    output, is_cut = await _read_output(tmux, row, stream, watch.offset, end)
     return WatchResult(
         pane_id=pane.id,
+        pane=None,
         event=event.event,
         detail=event.detail,
         elapsed=round(elapsed, 3),
         output=_describe_missing(watch, is_cut=is_cut) + output,
         pane_state=await PaneState.read(row),
+        cursor=None,
     )
 
 
@@ -61,19 +72,19 @@ async def _read_pane(tmux: Tmux, pane: Pane, watch: PaneWatch) -> Pane:
     return row
 
 
-async def _read_output(tmux: Tmux, row: Pane, stream: PaneStream, begin: int) -> tuple[str, bool]:
+async def _read_output(tmux: Tmux, row: Pane, stream: PaneStream, begin: int, end: int) -> tuple[str, bool]:
     """Return the end of the new text and whether there was more; of a full-screen program, its screen."""
     if row.is_alternate and not row.is_dead:
         with suppress(MuxpilotError):  # it is gone by now: then its output is left
             return "\n".join(await tmux.capture.last_lines(row.id, row.height)), False
-    start = max(begin, stream.end - _MOST_RENDERED)
-    data = stream.read(start, stream.end)
+    start = max(begin, end - _MOST_RENDERED)
+    data = stream.read(start, end)
     if len(data) > _MOST_RENDERED_AT_ONCE:
         text = await asyncio.to_thread(_render, data, row.height)
     else:
         text = _render(data, row.height)
     kept = text.encode()[-_MOST_OUTPUT_BYTES:].decode("utf-8", "ignore")
-    is_cut = len(kept) < len(text) or len(data) < stream.end - begin
+    is_cut = len(kept) < len(text) or len(data) < end - begin
     return kept.partition("\n")[2] if is_cut and "\n" in kept else kept, is_cut
 
 

@@ -11,9 +11,11 @@ from contextlib import suppress
 
 from muxpilot.errors import MuxpilotError, Refused
 from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.reading.pane_cursor import StreamPosition
 from muxpilot.shells.command import Command, CommandStatus
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tasks import TaskSet
+from muxpilot.terminal.text import render_lines
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.streams import ExitStatus
@@ -39,6 +41,22 @@ async def start_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
     return WatchStart(stream.end)
 
 
+def start_since(position: StreamPosition) -> StartWatch:
+    """Return a start at a cursor's position: what was printed after it counts, however long ago."""
+
+    async def start(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
+        """Begin where the reader of the cursor stopped."""
+        lines = render_lines(stream.read(position.offset, position.end))
+        return WatchStart(
+            position.end,
+            recently_typed=lambda: tmux.input.recently_typed(pane.id),
+            line_before=lines[-1] if lines else "",
+            is_past=True,
+        )
+
+    return start
+
+
 def start_command(
     text: str,
     shells: CommandRegistry,
@@ -58,7 +76,19 @@ def start_command(
             _refuse_busy_pane(pane, await _wait_for_prompt(pane, timing or WatchTiming()))
         command_stream = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
         command = await shells.submit(tmux, pane.id, text, call=call)
-        command.output.on_bytes = command_stream.feed
+        pane_end = stream.end
+
+        def feed(data: bytes) -> None:
+            nonlocal pane_end
+            command_stream.feed(data)
+            pane_end = _read_offset(shells, tmux, pane, default=pane_end)
+
+        def pane_offset() -> int:
+            """Return the offset in the pane's stream: after a command without output, its end."""
+            is_over = command_stream.end_event is not None
+            return _read_offset(shells, tmux, pane, default=pane_end) if is_over else pane_end
+
+        command.output.on_bytes = feed
         tasks = TaskSet(area("watch").child(server=tmux.socket, pane=pane.id, command=command.id))
         tasks.start(_end_stream_with_command(command, command_stream))
 
@@ -76,9 +106,16 @@ def start_command(
             recently_typed=lambda: (text,),
             line_before=_ANY_PROMPT,
             is_incomplete=lambda: _is_incomplete(command),
+            pane_offset=pane_offset,
         )
 
     return start
+
+
+def _read_offset(shells: CommandRegistry, tmux: Tmux, pane: Pane, *, default: int) -> int:
+    """Return how far the shells' reader of a pane has read its stream."""
+    shell = shells.find_pane(tmux, pane.id)
+    return shell.pane.activity.read_offset if shell is not None else default
 
 
 async def _end_stream_with_command(command: Command, stream: PaneStream) -> None:

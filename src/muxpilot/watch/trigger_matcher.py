@@ -30,7 +30,8 @@ class TriggerMatcher:
     """Takes the output of a pane as it comes, and finds the triggers that it fires.
 
     `recently_typed` returns the texts that were recently typed into the pane: their echo does not count.
-    `line_before` is the text before the cursor when the watch begins, usually the prompt.
+    `line_before` is the text before the cursor when the watch begins, usually the prompt. With `joins_lines`,
+    its line counts as a whole if it fits only with what is printed now.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class TriggerMatcher:
         recently_typed: Callable[[], Sequence[str]] = tuple,
         *,
         line_before: str = "",
+        joins_lines: bool = False,
     ) -> None:
         self.ignored_echoes = 0
         self._triggers = triggers
         self._recently_typed = recently_typed
         self._line_before = line_before
+        self._joins_lines = joins_lines
         self._output = LineSplitter(needs_text=any(trigger.matcher for trigger in triggers))
         self._typing = LineSplitter(needs_text=False)
 
@@ -86,7 +89,10 @@ class TriggerMatcher:
         found = {
             index: first
             for index, trigger in enumerate(self._triggers)
-            if trigger.matcher is not None and (first := self._find_first(trigger.matcher, block))
+            if trigger.matcher is not None
+            and (
+                first := self._find_joined(trigger.matcher, block) or self._find_first(trigger.matcher, block)
+            )
         }
         earliest = min((first.at for first in found.values()), default=0)
         return {
@@ -94,6 +100,18 @@ class TriggerMatcher:
             for index, first in found.items()
             if first.at == earliest
         }
+
+    def _find_joined(self, matcher: FindsLine, block: bytes) -> LineMatch | None:
+        """Return the first line with what stood before it, if they match together and not before."""
+        if not self._joins_lines or not self._line_before:
+            return None
+        before, line = self._line_before.encode(), block.partition(b"\n")[0]
+        if matcher.find_first(before) is not None or is_echo(
+            self._line_before + line.decode("utf-8", "replace"), self._recently_typed()
+        ):
+            return None
+        whole = before + line
+        return LineMatch(0, whole) if matcher.find_first(whole) is not None else None
 
     def _find_first(self, matcher: FindsLine, block: bytes) -> LineMatch | None:
         """Return the first line that matches and is not the echo of typed text."""
