@@ -68,8 +68,8 @@ def _literal_finder(words: bytes) -> Finder:
     return find
 
 
-def compile_regex(pattern: str, argument: str) -> Any:
-    """Compile an RE2 pattern. Raise BadInput, which names `argument`, for a bad one."""
+def compile_regex(pattern: str, argument: str, *, item: str | None = None) -> Any:
+    """Compile an RE2 pattern. Raise BadInput for a bad one, which names `argument` and the item in it."""
     import re2  # loaded when first used: few calls need it
 
     options = re2.Options()
@@ -78,8 +78,13 @@ def compile_regex(pattern: str, argument: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         words = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        what = (
+            f"{argument!r} is not"
+            if item is None
+            else f"{argument!r} has '{_on_one_line(item)}', which is not"
+        )
         raise BadInput(
-            f"The argument {argument!r} is not a regular expression: {words}.", "Use RE2 syntax."
+            f"The argument {what} a regular expression: {_on_one_line(words)}.", "Use RE2 syntax."
         ) from None
 
 
@@ -112,6 +117,11 @@ def similarity(one: str, other: str) -> float:
     from rapidfuzz import fuzz
 
     return fuzz.ratio(one, other) / 100
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text as it was written, but with controls and the like as escapes."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _require_pattern(pattern: str, argument: str) -> None:

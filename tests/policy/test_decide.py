@@ -24,7 +24,7 @@ OFFERED = [tool for tool in TOOLS if tool.scopes]
 GROUPS = {
     "@socket": "socket-for-path",
     "@list": "list-sessions find-session list-windows list-panes list-clients list-buffers "
-    "get-current-session",
+    "list-servers list-commands get-current-session",
     "@capture": "capture-pane read-pane search-panes wait-for-pane-change watch-pane",
     "@buffer-read": "list-buffers show-buffer search-buffer subsearch-buffer",
     "@buffer-write": "save-buffer load-buffer delete-buffer set-buffer append-buffer rename-buffer",

@@ -95,9 +95,18 @@ def test_a_bad_trigger_is_refused_by_name(given: str | list[str], named: str) ->
         ("idle:0", "needs a number of seconds from 0.01 to 86400. Write idle:5."),
         ("port:0", "needs a port from 1 to 65535. Write port:8000."),
         ("quiet:0", "needs a number of milliseconds from 1 to 86400000. Write quiet:500."),
+        (
+            r"exit,pattern:(a)\1",
+            r"The argument 'triggers' has 'pattern:(a)\1', which is not a regular expression: "
+            r"invalid escape sequence: \1. Use RE2 syntax.",
+        ),
+        (
+            ["pattern:(\nx"],
+            r"has 'pattern:(\nx', which is not a regular expression: missing ): (\nx. Use RE2 syntax.",
+        ),
     ],
 )
-def test_a_bad_number_is_told_its_range_and_an_example(given: str, words: str) -> None:
+def test_a_bad_value_is_told_what_to_write(given: str | list[str], words: str) -> None:
     with pytest.raises(BadInput) as caught:
         parse_triggers(given)
     assert str(caught.value).endswith(words)

@@ -121,7 +121,7 @@ async def get_command_result(
     return _result(command, max_output_bytes, timed_out=wait_ms > 0 and not is_done)
 
 
-@tool(Effect.READ, PRIMITIVE, "track")
+@tool(Effect.READ, PRIMITIVE, "track", more_groups=("list",))
 async def list_commands(
     ctx: Context, pane_id: Annotated[PaneId | None, "Only of this pane"] = None
 ) -> CommandList:

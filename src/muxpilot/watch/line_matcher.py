@@ -26,10 +26,10 @@ class FindsLine(Protocol):
 
 
 class LineMatcher:
-    """A pattern that is matched against each line; `argument` names a bad pattern in the error."""
+    """A pattern that is matched against each line; an error names its argument and the item in it."""
 
-    def __init__(self, pattern: str, argument: str) -> None:
-        self._search = compile_regex(pattern, argument).search
+    def __init__(self, pattern: str, argument: str, *, item: str | None = None) -> None:
+        self._search = compile_regex(pattern, argument, item=item).search
         self._search_block = None if _NEEDS_SINGLE_LINES.search(pattern) else _compile_for_block(pattern)
 
     def find_first(self, block: bytes) -> LineMatch | None:

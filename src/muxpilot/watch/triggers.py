@@ -64,7 +64,7 @@ def _parse_error(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]
 def _parse_pattern(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
     if not text:
         raise BadInput(f"The trigger {word!r} has no pattern.", "Write pattern:REGEX.")
-    return Trigger(word, kind, text=text, matcher=LineMatcher(text, word[:200]))
+    return Trigger(word, kind, text=text, matcher=LineMatcher(text, ARGUMENT, item=word[:200]))
 
 
 def _parse_address(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
