@@ -28,9 +28,33 @@ async def test_a_capture_holds_at_most_the_last_lines(rig: Rig, pane: Shell, lin
     assert (await rig.text("capture-pane", paneId=made.pane, lines=lines)).split("\n") == expected
 
 
-async def test_a_capture_has_200_lines_unless_told(rig: Rig, pane: Shell) -> None:
+async def test_a_capture_has_the_screen_unless_told(rig: Rig, pane: Shell) -> None:
     made = await run_and_wait(rig, pane, NUMBERS)
-    assert len((await rig.text("capture-pane", paneId=made.pane)).split("\n")) == 200
+    screen = [*map(str, range(252, 301)), "END"]
+    assert (await rig.text("capture-pane", paneId=made.pane)).split("\n") == screen
+
+
+FULL_SCREEN = "seq 1 300; printf '\\033[?1049h\\033[H\\033[31mtop\\r\\nmiddle\\r\\nEND'; exec sleep 60"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, "top\nmiddle\nEND"),
+        ({"lines": 200}, "top\nmiddle\nEND"),
+        ({"lines": 2}, "middle\nEND"),
+        ({"lines": 200, "join": True}, "top\nmiddle\nEND"),
+        ({"lines": 1, "colors": True}, "\x1b[31mEND"),
+        ({"start": "-"}, "top\nmiddle\nEND"),
+        ({"start": -5, "end": 1}, "top\nmiddle"),
+        ({"start": "-", "lines": 1}, "END"),
+    ],
+)
+async def test_of_a_full_screen_program_only_the_screen_is_captured(
+    rig: Rig, pane: Shell, arguments: dict[str, Any], expected: str
+) -> None:
+    made = await run_and_wait(rig, pane, FULL_SCREEN)
+    assert (await rig.text("capture-pane", paneId=made.pane, **arguments)).rstrip("\x1b[0m") == expected
 
 
 async def test_a_capture_is_true_to_the_screen(rig: Rig, pane: Shell) -> None:
@@ -51,11 +75,13 @@ async def test_an_empty_pane_is_an_empty_text(rig: Rig, pane: Shell) -> None:
         ({"start": "-2", "end": "0"}, ["250", "251", "252"]),
         ({"start": "-", "end": -249}, ["1", "2", "3"]),
         ({"start": 48}, ["300", "END"]),
-        ({"start": 48, "lines": 1}, ["300", "END"]),
+        ({"start": 48, "lines": 1}, ["END"]),
+        ({"start": "-", "lines": 3}, ["299", "300", "END"]),
+        ({"start": "-", "end": -249, "lines": 2}, ["2", "3"]),
         ({"end": 0}, ["252"]),
     ],
 )
-async def test_start_and_end_are_tmuxs_numbers_and_win_over_lines(
+async def test_start_and_end_are_tmuxs_numbers_and_lines_cuts_what_they_give(
     rig: Rig, pane: Shell, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     made = await run_and_wait(rig, pane, NUMBERS)

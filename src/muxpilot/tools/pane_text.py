@@ -13,7 +13,7 @@ from muxpilot.reading.pane_cursor import ALL_LINES
 from muxpilot.reading.scrollback import read_scrollback
 from muxpilot.records import record
 from muxpilot.tmux import PaneId, SessionId
-from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
+from muxpilot.tmux.objects.capture import keep_last, strip_trailing_blank_rows
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.context import Context
@@ -52,20 +52,32 @@ class PaneMatches:
 async def capture_pane(
     ctx: Context,
     pane_id: PaneId,
-    lines: Annotated[int, "Maximum, the last ones", Between(1, 1000000)] = 200,
+    lines: Annotated[
+        int | None, "The last lines, with scrollback; default: the screen", Between(1, 1000000)
+    ] = None,
     colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
     start: Annotated[int | str | None, "First line: 0 = top of screen, -5 = above it, - = oldest"] = None,
     end: Annotated[int | str | None, "Last line, same numbering"] = None,
     join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
 ) -> str:
     """Get what a pane shows now. To read only new output, use read-pane."""
-    if start is None and end is None:
-        rows = await ctx.tmux.capture.last_lines(pane_id, lines, colors=colors, join=join)
+    first, last, capture = _check_line("start", start), _check_line("end", end), ctx.tmux.capture
+    has_range = start is not None or end is not None
+    if (has_range or lines is not None) and await capture.is_alternate(pane_id):
+        # The scrollback belongs to the shell below the full-screen program.
+        first, last, has_range = _on_screen(None if first == "-" else first), _on_screen(last), True
+    if lines is not None and not has_range:
+        rows = await capture.last_lines(pane_id, lines, colors=colors, join=join)
     else:
-        first, last = _check_line("start", start), _check_line("end", end)
-        rows = await ctx.tmux.capture.rows_between(pane_id, first, last, colors=colors, join=join)
+        rows = await capture.rows_between(pane_id, first, last, colors=colors, join=join)
         rows = strip_trailing_blank_rows(rows)
+        rows = rows if lines is None else keep_last(rows, lines, colors=colors)
     return "\n".join(row[:_LONGEST_ROW] for row in rows)
+
+
+def _on_screen(line: int | str | None) -> int | str | None:
+    """Return a line number that is on the screen: its top for a line above it."""
+    return 0 if line is not None and re.fullmatch("-[0-9]+", str(line)) else line
 
 
 def _check_line(argument: str, number: int | str | None) -> int | str | None:
@@ -82,7 +94,7 @@ async def read_pane(
     ctx: Context,
     pane_id: PaneId,
     since: Annotated[str | None, "cursor of an earlier answer; default: the last lines"] = None,
-    max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 200,
+    max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 100,
     grep: Annotated[str | None, "Only lines that match this RE2 regex"] = None,
 ) -> NewPaneText:
     """Read what a pane printed since the cursor: cheap to repeat.

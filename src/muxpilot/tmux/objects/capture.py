@@ -45,9 +45,17 @@ class Capture:
             rows = strip_trailing_blank_rows(await self._rows(pane, start, "-", colors=colors, join=join))
             if not join or len(rows) > lines:  # else the beginning of the first joined line may be missing
                 break
-        if colors and len(rows) > lines:
-            rows[-lines] = _colours_at_end_of(rows[:-lines]) + rows[-lines]
-        return rows[-lines:]
+        return keep_last(rows, lines, colors=colors)
+
+    async def is_alternate(self, pane: PaneId) -> bool:
+        """Return whether a full-screen program is on the alternate screen, over the text of the pane."""
+        try:
+            reply = await self._connection.run(
+                ("display-message", "-p", "-t", pane, "#{alternate_on}"), repeatable=True
+            )
+        except NotFound:
+            raise NotFound("pane", pane) from None
+        return reply.first_line == "1"
 
     async def rows_between(
         self,
@@ -122,6 +130,17 @@ def strip_trailing_blank_rows(rows: list[str]) -> list[str]:
     while end and not SGR.sub("", rows[end - 1]).strip():
         end -= 1
     return rows[:end]
+
+
+def keep_last(rows: list[str], lines: int, *, colors: bool) -> list[str]:
+    """Return the last rows, at most `lines`, with the colours that were set above them."""
+    if colors and len(rows) > lines:
+        rows = [
+            *rows[:-lines],
+            _colours_at_end_of(rows[:-lines]) + rows[-lines],
+            *rows[len(rows) - lines + 1 :],
+        ]
+    return rows[-lines:]
 
 
 def _colours_at_end_of(rows: list[str]) -> str:
