@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["line", "password", "key", "shell", "no", "unknown"]
+Verdict = Literal["line", "password", "key", "shell", "pager", "editor", "no", "unknown"]
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 
@@ -135,9 +135,13 @@ PROGRAMS = [
     Case("cat | grep", "cat | grep x", "line", "cat"),
     Case("cat | grep in bash", f"exec {BASH}", "line", "cat", typed="cat | grep x"),
     Case("grep in a script's loop", "exec bash -c 'while grep x; do :; done'", "line", "grep"),
-    Case("vim", "exec vim -u NONE -i NONE", "key", "vim"),
-    Case("less", "exec less {folder}/long", "key", "less"),
-    Case("more", "exec more {folder}/long", "key", "more"),
+    Case("vim", "exec vim -u NONE -i NONE", "editor", "vim"),
+    Case("less", "exec less {folder}/long", "pager", "less"),
+    Case("more", "exec more {folder}/long", "pager", "more"),
+    Case("man", "MANPAGER=less exec man bash", "pager", "less"),
+    Case("git's pager", "exec git -c core.pager='less -+F' --paginate help -a", "pager", "less"),
+    Case("nano", "exec nano {folder}/new", "editor", "nano"),
+    Case("vi of a program", "exec sh -c 'vi -u NONE -i NONE; :'", "editor", "vi"),
     Case("top", "exec top", "key", "top"),
     Case("sqlite3", "exec sqlite3", "key", "sqlite3"),
     Case("gdb", "exec gdb -q -nx", "key", "gdb"),

@@ -23,7 +23,7 @@ RAW = TerminalMode(is_canonical=False, has_echo=False, maps_return=False)
     [
         ("ttyin", "cat", PLAIN, ("line", True, "cat", False)),
         ("ttyin", "/bin/bash --norc", RAW, ("shell", True, "bash", True)),
-        ("select", "vim x", RAW, ("key", True, "vim", False)),
+        ("select", "vim x", RAW, ("editor", True, "vim", False)),
         ("select", "python3 -m http.server", PLAIN, (None, False, "python3", False)),
         ("nanslp", "sleep 60", PLAIN, (None, True, "sleep", False)),
         ("-", "sleep 60", PLAIN, (None, False, "sleep", False)),

@@ -53,6 +53,12 @@ def test_who_reads_the_terminal_waits_for_what_its_mode_says(
     assert verdict(decide([program(wait)], mode)) == wanted
 
 
+@pytest.mark.parametrize(("name", "wanted"), [("less", "pager"), ("nano", "editor"), ("lesser", "key")])
+def test_a_pager_and_an_editor_are_told_by_their_names(name: str, wanted: str) -> None:
+    assert verdict(decide([program(WaitKind.READS, name=name)], RAW)) == wanted
+    assert verdict(decide([program(WaitKind.ELSEWHERE, name=name)], RAW)) == "no"
+
+
 @pytest.mark.parametrize("mode", [PLAIN, SECRET, RAW, None])
 def test_who_surely_waits_for_something_else_does_not_wait_for_input(mode: TerminalMode | None) -> None:
     assert verdict(decide([program(WaitKind.ELSEWHERE)], mode)) == "no"

@@ -19,7 +19,7 @@ CASES = {
     "a program that reads": ([BEHIND, "20 20 20 S+ wait_woken cat", *COOKED], "line", True),
     "a password": ([BEHIND, "20 20 20 S+ wait_woken sudo ls", *HIDDEN], "password", True),
     "a socket, perhaps": ([BEHIND, "20 20 20 S+ wait_woken client", "socket 20", *COOKED], None, False),
-    "a full screen": ([BEHIND, "20 20 20 S+ poll_schedule_timeout.constprop.0 vim x", *RAW], "key", True),
+    "a full screen": ([BEHIND, "20 20 20 S+ poll_schedule_timeout.constprop.0 vim x", *RAW], "editor", True),
     "what runs": ([BEHIND, "20 20 20 R+ - make", *COOKED], None, True),
     "another ssh": ([BEHIND, "20 20 20 S+ poll_schedule_timeout ssh b", *RAW], None, False),
     "no ps": (["stty", *COOKED], None, False),

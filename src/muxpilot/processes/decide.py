@@ -7,6 +7,7 @@ waits for is then in the terminal's mode:
     canonical, no echo   a password
     raw                  a key
 
+A program that `screen_programs` knows is a pager or an editor, however it reads.
 A shell at its prompt looks like one of these. Its kind (`shell_table`) says how its prompt differs from its
 builtin `read`. Where the kernel hides what a process is blocked in, the mode alone decides, or nothing does.
 """
@@ -17,10 +18,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from muxpilot.processes.facts import ForegroundProcess, WaitKind
+from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.terminal_mode import TerminalMode
 from muxpilot.records import record
 
-WaitingFor = Literal["line", "password", "key", "shell"]
+WaitingFor = Literal["line", "password", "key", "shell", "pager", "editor"]
 
 # Programs that show what another machine or another terminal decides. They poll our terminal in raw mode
 # whether the program on the other side waits or not.
@@ -136,6 +138,8 @@ def _guess(front: ForegroundProcess, mode: TerminalMode | None) -> Judgement:
 
 
 def _by_mode(front: ForegroundProcess, mode: TerminalMode | None) -> WaitingFor:
+    if (program := SCREEN_PROGRAMS.get(front.name)) is not None:
+        return program.kind
     if mode is None:
         return "shell" if front.shell else "line"
     if mode.is_canonical:

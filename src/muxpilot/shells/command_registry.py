@@ -125,7 +125,7 @@ class CommandRegistry:
     async def recheck_and_wait(self, command: Command, timeout_s: float) -> bool:
         """Wait as above for a command that was said to wait: it may have got its answer meanwhile."""
         shell = self._find_pane_of(command)
-        if timeout_s and shell is not None and command.waiting_for in ("line", "password", "key"):
+        if timeout_s and shell is not None and command.waiting_for not in (None, "shell", "rest"):
             await command.wait_for_change(min(timeout_s, self.timing.answer_arrival_s))
             command.set_waiting(None, None)
             shell.request_recheck()

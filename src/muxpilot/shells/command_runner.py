@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from muxpilot.errors import Refused, Unavailable
+from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
 from muxpilot.shells.loader import MarkLoader
@@ -175,8 +176,7 @@ class CommandRun:
             command.trace.debug(
                 "checked for input", waits_for=kind, evidence=state.evidence, silence_ms=silence_ms
             )
-        reason = f"It waits for {_INPUT_WORDS[kind]}: {line.strip()[-200:]!r}." if kind else None
-        command.set_waiting(kind, reason)
+        command.set_waiting(kind, _describe_input(kind, state, line) if kind else None)
         return False
 
     def _is_stream_behind(self, line: str) -> bool:
@@ -246,3 +246,10 @@ class CommandRun:
         is_asked = kind == "password" or looks_like_question(line) or bool(line.strip())
         is_late = self._pane.activity.silence_s() >= self._pane.timing.unasked_input_s
         return kind if is_asked or is_late else None
+
+
+def _describe_input(kind: str, state: ForegroundState, line: str) -> str:
+    program = SCREEN_PROGRAMS.get(state.foreground_cmd)
+    if program is not None and program.kind == kind:
+        return f"The {kind} {state.foreground_cmd} is in front. Leave it with {program.leave_keys}."
+    return f"It waits for {_INPUT_WORDS[kind]}: {line.strip()[-200:]!r}."

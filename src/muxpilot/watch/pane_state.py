@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
 
+from muxpilot.processes.decide import WaitingFor
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.records import record
 from muxpilot.shell_table import shell_with_marks
@@ -24,7 +24,7 @@ class PaneState:
     foreground_cmd: str
     is_alive: bool
     waiting_for_input: bool | None
-    waiting_for: Literal["line", "password", "key", "shell"] | None
+    waiting_for: WaitingFor | None
     exit_code: int | None
     alternate_screen: bool
     current_path: str
