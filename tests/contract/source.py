@@ -74,10 +74,10 @@ def docstring_nodes(module: ast.Module) -> Iterator[ast.Constant]:
             yield first.value
 
 
-def definitions() -> Iterator[Definition]:
-    """Yield every function and class of the source, methods and nested ones too."""
-    for path in files():
-        yield from _inside(place(path), tree(path), None)
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """Return every function and class of the source, methods and nested ones too."""
+    return tuple(found for path in files() for found in _inside(place(path), tree(path), None))
 
 
 def _inside(path: str, node: ast.AST, owner: ast.ClassDef | None) -> Iterator[Definition]:
