@@ -123,10 +123,15 @@ class ReplTiming:
     empty_line_s: float = 0.15
     password_s: float = 0.15
     question_s: float = 0.6
+    # The same when a pager or an editor is in front, and at a menu, which takes keys and shows no prompt.
+    screen_program_s: float = 0.2
+    menu_s: float = 0.65
     # The same where only the text on the screen says that it waits.
     by_look_s: float = 0.3
     # A program that has ended leaves its last output and the shell's prompt.
     exit_s: float = 0.3
+    # After the program has ended, its command's exit code is waited for.
+    exit_code_s: float = 1.0
 
 
 @record

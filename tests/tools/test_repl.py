@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,9 +103,20 @@ PROGRAMS: dict[str, tuple[Callable[[], str], Dialogue, str]] = {
 }
 
 
+FIELDS = {"paneId", "pane", "output", "exited", "exitCode", "timedOut", "waitingFor", "cursor"}
+
+
 async def say(call: Call, pane: str, input: str, **more: Any) -> dict[str, Any]:
     """Use a long timeout: a program that has just been started may need it."""
-    return await call("run-in-repl", paneId=pane, input=input, **{"timeout": 0.9 * LIMIT_S, **more})
+    reply = await call("run-in-repl", paneId=pane, input=input, **{"timeout": 0.9 * LIMIT_S, **more})
+    assert set(reply) - {"note", "screen"} == FIELDS
+    assert reply["pane"] is None
+    return reply
+
+
+def spoken(reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that `answer` has, and notes."""
+    return {name: reply[name] for name in reply if name not in ("pane", "exitCode", "waitingFor", "cursor")}
 
 
 def answer(pane: str, output: str, *, exited: bool = False) -> dict[str, Any]:
@@ -113,7 +125,7 @@ def answer(pane: str, output: str, *, exited: bool = False) -> dict[str, Any]:
 
 async def hold(call: Call, pane: str, dialogue: Dialogue) -> None:
     for input, output in dialogue:
-        assert await say(call, pane, input) == answer(pane, output), input
+        assert spoken(await say(call, pane, input)) == answer(pane, output), input
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -123,7 +135,7 @@ async def test_an_input_of_any_lines_is_answered_without_echo_and_prompt(
     command, dialogue, bye = PROGRAMS[name]
     made = await pane(command())
     await hold(call, made.pane, dialogue)
-    assert await say(call, made.pane, bye) == answer(made.pane, "", exited=True)
+    assert spoken(await say(call, made.pane, bye)) == answer(made.pane, "", exited=True)
 
 
 async def test_psql_keeps_its_prompt_through_transactions_and_databases(
@@ -136,7 +148,7 @@ async def test_psql_keeps_its_prompt_through_transactions_and_databases(
         assert "not complete" in reply["note"]
         assert "template1(#" in reply["note"]
         assert (await say(call, made.pane, "3);"))["output"] == "        3\n"
-        assert await say(call, made.pane, "\\q") == answer(made.pane, "", exited=True)
+        assert spoken(await say(call, made.pane, "\\q")) == answer(made.pane, "", exited=True)
 
 
 @pytest.mark.parametrize("name", ["python", "python3.13", "node", "ipython"])
@@ -172,7 +184,7 @@ async def test_an_input_that_is_not_complete_is_told_and_can_be_completed(
         f"The input is not complete: the program waits for the rest at {prompt!r}. "
         "Send the rest, or give it up with C-c."
     )
-    assert await say(call, made.pane, rest) == answer(made.pane, output)
+    assert spoken(await say(call, made.pane, rest)) == answer(made.pane, output)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -193,7 +205,79 @@ async def test_a_question_is_told_before_the_rest_is_typed(call: Call, python: s
 async def test_a_password_is_asked_for_and_never_shown(call: Call, python: str) -> None:
     reply = await say(call, python, "import getpass; len(getpass.getpass())")
     assert "The program waits for a password: 'Password:'" in reply["note"]
-    assert await say(call, python, "secret-word") == answer(python, "\n11")  # the line end is getpass's own
+    assert spoken(await say(call, python, "secret-word")) == answer(
+        python, "\n11"
+    )  # the line end is getpass's own
+
+
+async def test_what_is_waited_for_is_told(call: Call, python: str) -> None:
+    lines = ["1+1", "sorted(", "[])", "import getpass; getpass.getpass()"]
+    replies = [await say(call, python, line) for line in lines]
+    assert [reply["waitingFor"] for reply in replies] == ["line", "line", "line", "password"]
+    assert all("screen" not in reply for reply in replies)
+
+
+async def test_the_cursor_goes_on_after_the_answer(rig: Rig, call: Call, python: str) -> None:
+    script = "import threading, time; threading.Timer(0.5, lambda: print('later')).start(); print('now')"
+    reply = await say(call, python, script)
+    assert reply["output"] == "now"
+    await rig.wait_until_shown(python, "later")
+
+    async def is_all_there() -> bool:
+        rest = await call("read-pane", paneId=python, since=reply["cursor"])
+        return bool(rest["text"].split() == [">>>", "later"])
+
+    await eventually(is_all_there)
+
+
+PAGED = "import pydoc; pydoc.pager = lambda text, title='': pydoc.pipepager(text, 'less -+F -+X'); help(str)"
+
+
+async def test_a_pager_is_told_by_name_with_its_screen(call: Call, python: str) -> None:
+    began = time.monotonic()
+    reply = await say(call, python, PAGED)
+    assert time.monotonic() - began < 5
+    assert (reply["waitingFor"], reply["timedOut"], reply["exited"]) == ("pager", False, False)
+    assert "class str(object)" in reply["screen"]
+    assert "" not in reply["screen"].split("\n")
+    assert reply["note"].startswith("The pager less is in front.")
+    await call("send-keys", paneId=python, keys="q")
+    assert (await say(call, python, "1+1"))["output"].split("\n")[-1] == "2"
+
+
+async def test_the_pager_of_psql_is_told(rig: Rig, call: Call, pane: Shell) -> None:
+    with programs.postgres(rig.folder) as command:
+        made = await pane(f"{command} --pset=pager=always", env={"PAGER": "less -+F -+X"})
+        reply = await say(call, made.pane, "select * from generate_series(1, 500);")
+        assert (reply["waitingFor"], reply["output"]) == ("pager", "")
+        assert "generate_series" in reply["screen"]
+
+
+MENU = """
+import sys, tty, termios
+tty.setcbreak(0)
+while True:
+    print("\\x1b[2K? Which one\\r\\n > first\\r\\n   second\\r", flush=True)
+    if sys.stdin.read(1) == "\\n":
+        print("\\x1b[3A\\x1b[Jchosen", flush=True)
+"""
+
+
+async def test_a_menu_that_takes_keys_is_told(call: Call, pane: Shell, tmp_path: Path) -> None:
+    (tmp_path / "menu.py").write_text(MENU)
+    made = await pane(f"{sys.executable} {tmp_path / 'menu.py'}")
+    reply = await say(call, made.pane, "")
+    assert (reply["waitingFor"], reply["timedOut"]) == ("key", False)
+    assert "> first" in reply["screen"]
+
+
+@pytest.mark.parametrize("code", [0, 3])
+async def test_the_exit_code_is_that_of_the_command(call: Call, pane: Shell, code: int) -> None:
+    made = await pane(f"{programs.program('bash')} --norc")
+    await call("execute-command", paneId=made.pane, command=f"{sys.executable} -q")
+    assert (await say(call, made.pane, "1"))["exitCode"] is None
+    reply = await say(call, made.pane, f"exit({code})")
+    assert (reply["exited"], reply["exitCode"], reply["waitingFor"]) == (True, code, "shell")
 
 
 async def test_a_traceback_is_output_and_the_next_statement_follows(call: Call, python: str) -> None:
@@ -209,7 +293,7 @@ async def test_an_input_behind_the_exit_is_not_typed_at_the_shell(rig: Rig, call
     made = await pane()
     await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
     reply = await say(call, made.pane, "print('bye'); exit()\nprint('rm')")
-    assert reply == {
+    assert spoken(reply) == {
         **answer(made.pane, "bye", exited=True),
         "note": "Not sent: the input from \"print('rm')\" on.",
     }
@@ -220,7 +304,7 @@ async def test_a_shell_s_prompt_of_two_lines_is_no_output(rig: Rig, call: Call, 
     made = await pane(f"{programs.program('bash')} --norc", env={"PS1": "above\nbelow $ "})
     await rig.wait_until_shown(made.pane, "below $")
     await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
-    assert await say(call, made.pane, "exit('why')") == answer(made.pane, "why", exited=True)
+    assert spoken(await say(call, made.pane, "exit('why')")) == answer(made.pane, "why", exited=True)
 
 
 async def test_a_shell_inside_the_repl_is_no_exit(call: Call, python: str) -> None:
@@ -239,7 +323,7 @@ async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
     assert (reply["output"], reply["timedOut"], reply["exited"]) == ("begun", True, False)
     assert "it keeps running" in reply["note"]
     gate.touch()
-    assert await say(call, python, "1+1") == answer(python, "2")
+    assert spoken(await say(call, python, "1+1")) == answer(python, "2")
     assert "done\n" in await rig.screen(python)
 
 
@@ -250,7 +334,7 @@ async def test_a_busy_program_gets_nothing_typed(rig: Rig, call: Call, fails: Fa
     assert "is busy; nothing was typed" in told
     assert "typed" not in await rig.screen(python)
     await call("send-cancel", paneId=python)
-    assert await say(call, python, "1+1") == answer(python, "2")
+    assert spoken(await say(call, python, "1+1")) == answer(python, "2")
 
 
 async def test_a_megabyte_is_told_by_its_head_and_tail(call: Call, python: str) -> None:
@@ -283,7 +367,7 @@ async def test_a_pattern_names_the_prompt_that_is_waited_for(call: Call, pane: S
     loop = "while read -p 'a? ' a; do sleep 0.2; read -p 'b? ' b; echo \"<$a$b>\"; done"
     made = await pane(f"bash -c '{loop}'".replace("'a? '", '"a? "').replace("'b? '", '"b? "'))
     reply = await say(call, made.pane, "1\n2", promptPattern=r"[ab]\? $")
-    assert reply == answer(made.pane, "<12>")
+    assert spoken(reply) == answer(made.pane, "<12>")
     reply = await say(call, made.pane, "3", promptPattern="^never", timeout=4)
     assert (reply["timedOut"], reply["output"]) == (True, "b? ")
 
@@ -310,7 +394,7 @@ async def test_a_dialogue_inside_something_remote_is_judged_by_its_look(
     await hold(call, made.pane, [(FUNCTION, "5\n6")])
     assert "not complete" in (await say(call, made.pane, "sorted("))["note"]
     assert (await say(call, made.pane, "[2, 1])"))["output"] == "[1, 2]"
-    assert await say(call, made.pane, "exit()") == answer(made.pane, "", exited=True)
+    assert spoken(await say(call, made.pane, "exit()")) == answer(made.pane, "", exited=True)
 
 
 async def test_a_program_of_another_kind_is_refused_with_the_right_tool(

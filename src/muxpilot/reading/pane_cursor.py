@@ -75,6 +75,11 @@ class PaneReaders:
             )
         return new
 
+    async def follow(self, tmux: Tmux, pane: PaneId) -> None:
+        """Keep the pane's stream open from now on, so that cursors for it can be made later."""
+        row = await tmux.panes.get(pane)
+        await (await self._reader_of(tmux, row)).follow(row)
+
     async def make_cursor(self, tmux: Tmux, pane: PaneId, offset: int) -> str:
         """Return a cursor for what comes after an offset of the pane's stream."""
         row = await tmux.panes.get(pane)
@@ -127,6 +132,10 @@ class PaneReader:
                 readings = [await earlier[0].read_since(past, since), *readings, await current.read_all(row)]
                 return _merge(readings)
             return await current.read_since(row, since)
+
+    async def follow(self, row: Pane) -> None:
+        async with self._lock:
+            await self._current_stream(row)
 
     async def make_cursor(self, row: Pane, offset: int) -> str:
         """Return a cursor at an offset of the newest stream."""

@@ -9,8 +9,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, MuxpilotError
+from muxpilot.processes.decide import WaitingFor
+from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
+from muxpilot.processes.state import ForegroundState
 from muxpilot.records import record
 from muxpilot.repl.exchange import MOST_OUTPUT, Exchange, StreamListener
 from muxpilot.repl.outcome import Outcome, OutcomeDetector
@@ -34,12 +38,21 @@ _QUOTED_TAB = "\x16\t"  # a bare tab would complete
 
 @record
 class ReplReply:
-    """The answer of a program. `note` says what to do next, where that is not obvious."""
+    """The answer of a program. `note` says what to do next, where that is not obvious.
+
+    `waiting_for` is what the program, or the shell after it, waits for. `screen` is what is shown where keys
+    are asked for. `offset` is the end of the answer in the pane's stream, and `exit_code` that of the pane's
+    program if it has ended.
+    """
 
     output: str
+    offset: int
     exited: bool = False
     timed_out: bool = False
+    waiting_for: WaitingFor | None = None
     note: str | None = None
+    screen: str | None = None
+    exit_code: int | None = None
 
 
 async def run_dialogue(
@@ -122,13 +135,14 @@ class Dialogue:
             if not self._takes_next_step(outcome):
                 break
         self._trace.debug("input ends", outcome=outcome.name, untyped_steps=len(steps))
-        return self._reply(outcome, steps)
+        return await self._reply(outcome, steps)
 
     def _takes_next_step(self, outcome: Outcome) -> bool:
         """Return whether the next step may be typed. A known program that asks wants something else."""
         detector = self._detector
         if outcome is Outcome.ASKS:
-            return detector.prompt.kind.name == "unknown" and detector.state.waiting_for != "password"
+            takes_lines = detector.state.waiting_for not in ("password", "pager", "editor")
+            return detector.prompt.kind.name == "unknown" and takes_lines
         return outcome in (Outcome.PROMPT, Outcome.MORE)
 
     def _refuse_long_lines(self, steps: Sequence[InputStep]) -> None:
@@ -235,12 +249,35 @@ class Dialogue:
             return _without_last_line(text)
         return text.removesuffix("\n")
 
-    def _reply(self, outcome: Outcome, left: Sequence[InputStep]) -> ReplReply:
-        output = self._answer.excerpt(MOST_OUTPUT)[0]
+    async def _reply(self, outcome: Outcome, left: Sequence[InputStep]) -> ReplReply:
         notes = [note for note in (self._note(outcome), _unsent_note(left), self._gap_note()) if note]
+        waiting_for, ended = self._find_waiting(outcome), self._listener.ended
         return ReplReply(
-            output, outcome is Outcome.EXITED, outcome is Outcome.TIMEOUT, " ".join(notes) if notes else None
+            self._answer.excerpt(MOST_OUTPUT)[0],
+            self._listener.offset,
+            outcome is Outcome.EXITED,
+            outcome is Outcome.TIMEOUT,
+            waiting_for,
+            " ".join(notes) if notes else None,
+            await self._read_screen() if waiting_for in ("key", "pager", "editor") else None,
+            ended.status if ended is not None else None,
         )
+
+    def _find_waiting(self, outcome: Outcome) -> WaitingFor | None:
+        """Return what is waited for now. A line editor at its prompt reads keys, but wants a line."""
+        is_menu = self._detector.prompt.is_empty and self._detector.state.waiting_for == "key"
+        if outcome in (Outcome.PROMPT, Outcome.MORE) and not is_menu:
+            return "line"
+        if outcome is Outcome.EXITED and self._listener.ended is not None:
+            return None
+        return self._detector.state.waiting_for
+
+    async def _read_screen(self) -> str | None:
+        """Return the rows of the screen that are not blank."""
+        with suppress(MuxpilotError):  # the pane is gone
+            rows = await self._tmux.capture.rows_between(self._row.id, 0, "-")
+            return "\n".join(row.rstrip() for row in rows if row.strip())
+        return None
 
     def _note(self, outcome: Outcome) -> str | None:
         line = self._detector.line.strip()[-200:]
@@ -250,13 +287,25 @@ class Dialogue:
                 "Send the rest, or give it up with C-c."
             )
         if outcome is Outcome.ASKS:
-            what = "a password" if self._detector.state.waiting_for == "password" else "input"
-            return f"The program waits for {what}: {line!r}. Answer with run-in-repl or send-keys."
+            return self._note_question(self._detector.state, line)
         if outcome is Outcome.TIMEOUT:
             return (
                 "The program is not back at its prompt; it keeps running. Wait with watch-pane, or press C-c."
             )
         return None
+
+    def _note_question(self, state: ForegroundState, line: str) -> str:
+        """Say what a program asks for, and how to answer."""
+        program = SCREEN_PROGRAMS.get(state.foreground_cmd)
+        if program is not None:
+            return (
+                f"The {program.kind} {state.foreground_cmd} is in front. Read on with send-keys, or leave it "
+                f"with {program.leave_keys} (literal: false)."
+            )
+        if not line:
+            return f"{state.foreground_cmd} waits for keys. Press them with send-keys."
+        what = "a password" if state.waiting_for == "password" else "input"
+        return f"The program waits for {what}: {line!r}. Answer with run-in-repl or send-keys."
 
     def _gap_note(self) -> str | None:
         note = "A part of the output was not seen: the pane's stream was interrupted."

@@ -117,6 +117,7 @@ class StreamListener:
         self.last_output = asyncio.get_running_loop().time()
         self.ended: End | None = None
         self.has_gap = False
+        self.offset = stream.end
         self.has_paste_mode = _find_paste_mode(
             stream.read(stream.start, stream.end), otherwise=False if is_whole else None
         )
@@ -138,6 +139,7 @@ class StreamListener:
         """Read the stream until its end."""
         async for event in self._stream.follow(self._stream.end):
             if isinstance(event, Data):
+                self.offset = event.offset + len(event.data)
                 self._feed(event.data)
             elif isinstance(event, Gap):
                 self.has_gap = True

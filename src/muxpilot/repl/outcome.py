@@ -6,6 +6,7 @@ import asyncio
 from enum import Enum
 
 from muxpilot.processes.identity import has_ended
+from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.repl.exchange import Exchange, StreamListener
 from muxpilot.repl.prompt_table import is_known_prompt, recognize_prompt
@@ -102,7 +103,20 @@ class OutcomeDetector:
         if not self._has_waited(state, self._listener.last_output):
             return None
         exchange.strip_echo()
-        return self._judge_screen(exchange, state, silence_s)
+        if state.foreground_cmd in SCREEN_PROGRAMS:
+            return Outcome.ASKS if silence_s >= self._timing.screen_program_s else None
+        outcome = self._judge_screen(exchange, state, silence_s)
+        is_menu = outcome is None and self._is_at_menu(state) and silence_s >= self._timing.menu_s
+        return Outcome.ASKS if is_menu else outcome
+
+    def _is_at_menu(self, state: ForegroundState) -> bool:
+        """Return whether a program takes keys, and is not one whose prompt we know.
+
+        Some programs with a known prompt take keys while they work: node does so while it waits for a timer.
+        """
+        is_other = state.foreground_pid != self._program.foreground_pid
+        is_unknown = self.prompt.kind.name == "unknown" and not self.prompt.is_given
+        return state.waiting_for == "key" and state.is_known and (is_other or is_unknown)
 
     def _has_waited(self, state: ForegroundState, last_output: float) -> bool:
         """Return whether the program has waited long enough for its output to have reached us."""

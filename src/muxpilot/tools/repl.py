@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput, Refused
+from muxpilot.errors import BadInput, MuxpilotError, Refused
+from muxpilot.processes.decide import WaitingFor
 from muxpilot.records import record
-from muxpilot.repl import run_dialogue
+from muxpilot.repl import ReplReply, run_dialogue
+from muxpilot.shells.command import Command, CommandStatus
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
@@ -21,13 +23,21 @@ _BESIDES_S = 15.0  # for typing and answering
 
 @record
 class ReplResult:
-    """The answer of run-in-repl. `note` says what to do if the input is incomplete or more is asked for."""
+    """The answer of run-in-repl. `note` says what to do if the input is incomplete or more is asked for.
+
+    `cursor` is None if the pane is gone, and `exit_code` unless the program has ended and its code is known.
+    """
 
     pane_id: str
+    pane: str | None
     output: str
     exited: bool
+    exit_code: int | None
     timed_out: bool
+    waiting_for: WaitingFor | None
+    cursor: str | None
     note: str = ""
+    screen: str = ""
 
 
 def _deadline(arguments: Mapping[str, Any]) -> float:
@@ -46,7 +56,7 @@ async def run_in_repl(
     prompt_pattern: Annotated[str | None, "RE2 regex; default: the prompt shown now"] = None,
     timeout: Annotated[float, "Seconds"] = 10,  # noqa: ASYNC109 - the wire's name
 ) -> ReplResult:
-    """Send input to a REPL (python, psql, gdb) and get its output."""
+    """Send input to a REPL (python, psql) or to any program that asks, and get its answer."""
     search = _compile_prompt(prompt_pattern)
     async with AsyncExitStack() as stack:
         try:
@@ -56,6 +66,8 @@ async def run_in_repl(
             raise Refused(
                 f"Another input to pane {pane_id} still runs.", "Nothing was typed; try again later."
             ) from None
+        await ctx.services.pane_readers.follow(ctx.tmux, pane_id)
+        command = _find_running(ctx, pane_id)
         reply = await run_dialogue(
             ctx.tmux,
             pane_id,
@@ -65,7 +77,38 @@ async def run_in_repl(
             typing_lock=ctx.lock_pane,
             timing=ctx.services.repl_timing,
         )
-    return ReplResult(pane_id, reply.output, reply.exited, reply.timed_out, reply.note or "")
+    return ReplResult(
+        pane_id,
+        None,
+        reply.output,
+        reply.exited,
+        await _find_exit_code(ctx, reply, command),
+        reply.timed_out,
+        reply.waiting_for,
+        await _make_cursor(ctx, pane_id, reply.offset),
+        reply.note or "",
+        reply.screen or "",
+    )
+
+
+def _find_running(ctx: Context, pane: PaneId) -> Command | None:
+    """Return the command of ours that runs in a pane: of one inside another, the inner one."""
+    commands = ctx.services.shells.list_commands(ctx.tmux.socket, pane)
+    running = [command for command in commands if command.status is CommandStatus.RUNNING]
+    return running[-1] if running else None
+
+
+async def _find_exit_code(ctx: Context, reply: ReplReply, command: Command | None) -> int | None:
+    if not reply.exited or command is None:
+        return reply.exit_code
+    await command.wait_for_end(ctx.services.repl_timing.exit_code_s)
+    return command.exit_code
+
+
+async def _make_cursor(ctx: Context, pane: PaneId, offset: int) -> str | None:
+    with suppress(MuxpilotError):  # the pane is gone
+        return await ctx.services.pane_readers.make_cursor(ctx.tmux, pane, offset)
+    return None
 
 
 def _compile_prompt(pattern: str | None) -> Any:
