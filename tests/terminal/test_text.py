@@ -38,6 +38,19 @@ TABLE: dict[str, tuple[bytes, list[str]]] = {
     "clear as some terminals do it": (b"before\r\n\x1b[H\x1b[Jafter", ["before", "after"]),
     "clear of an empty screen": (b"\x1b[H\x1b[2Jafter", ["after"]),
     "reset": (b"before\x1bcafter", ["before", "after"]),
+    "a menu that is erased": (
+        b"? Which\r\n > one\r\n   two\x1b[2A\r\x1b[J? Which one\r\n",
+        ["? Which one", ""],
+    ),
+    "a menu that is erased again after a clear": (
+        b"\x1b[H\x1b[J? Which\r\n > one\x1b[1A\r\x1b[J? Which one\r\n",
+        ["? Which one", ""],
+    ),
+    "many lines over rows that are there": (
+        b"aaaa\r\nbbbb\r\ncccc\x1b[2A\rx\r\ny\r\nz",
+        ["xaaa", "ybbb", "zccc"],
+    ),
+    "many lines after text": (b"\x1b[31ma\x1b[0mb\r\nc\r\n\x1b[1md\r\n\x1b[2K e", ["ab", "c", "d", " e"]),
     "erase below": (b"a\r\nb\r\nc\x1b[2A\r\x1b[1C\x1b[J", ["a"]),
     "window title, BEL": (b"\x1b]0;title\x07text", ["text"]),
     "window title, ST": (b"\x1b]2;title\x1b\\text", ["text"]),

@@ -26,9 +26,11 @@ _TOKEN = re.compile(
     r"|\x1bP.*?(?:\x1b\\|\Z)"  # strings that may contain escapes: images, pass-through
     r"|\x1b[ -/]*([0-~])"  # 4: escape
     r"|([\x00-\x1f\x7f-\x9f])"  # 5: control character
-    r"|([^\x00-\x1f\x7f-\x9f]+)",  # 6: text
+    r"|((?:(?:[ -~]++|\x1b\[[0-9;:]*+m)*+\r\n){2,}+)"  # 6: whole lines of text and colours
+    r"|([^\x00-\x1f\x7f-\x9f]+)",  # 7: text
     re.DOTALL,
 )
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _TORN = re.compile(TORN_SEQUENCE)
 _ALTERNATE_MODES = frozenset(ALTERNATE_MODES)
 _TAB = 8
@@ -80,6 +82,7 @@ class TextScreen:
         self._column = len(self._rows[0])
         self._page_start = 0
         self._saved = (0, 0)
+        self._is_home = False  # the cursor was sent to the top left corner, and nothing was printed since
 
     def lines(self) -> list[str]:
         return ["".join(row) for row in self._rows]
@@ -106,13 +109,15 @@ class TextScreen:
     def write(self, text: str) -> None:
         """Draw text that contains no torn sequence at its end."""
         for token in _TOKEN.finditer(text):
-            parameters, _, final, escape, control, run = token.groups()
+            parameters, _, final, escape, control, lines, run = token.groups()
             if final is not None:
                 self._apply_sequence(final, parameters)
             elif self.is_alternate:
                 continue
             elif run is not None:
                 self._print(run)
+            elif lines is not None:
+                self._print_lines(lines)
             elif control is not None:
                 self._apply_control(control)
             elif escape is not None:
@@ -123,14 +128,27 @@ class TextScreen:
         return max(self._page_start, len(self._rows) - self._height)
 
     def _print(self, run: str) -> None:
+        self._is_home = False
         row = self._rows[self._row]
         if self._column > len(row):
             row.extend(" " * (self._column - len(row)))
-        if self._column and is_combining(run[0]):
+        if self._column and run and is_combining(run[0]):
             run = self._attach_combining(row, run)
         cells = _split_columns(run)
         row[self._column : self._column + len(cells)] = cells
         self._column += len(cells)
+
+    def _print_lines(self, text: str) -> None:
+        """Print whole lines: at the end of all rows they become rows as they are."""
+        lines = _COLOURS.sub("", text).split("\r\n")
+        if self._margin is not None or self._row != len(self._rows) - 1:
+            for line in lines[:-1]:
+                self._print(line)
+                self._feed_line(0)
+            return
+        self._print(lines[0])
+        self._rows += map(list, lines[1:])
+        self._row, self._column = len(self._rows) - 1, 0
 
     def _attach_combining(self, row: list[str], run: str) -> str:
         """Add the combining characters that `run` begins with to the character before; return the rest."""
@@ -180,6 +198,7 @@ class TextScreen:
 
     def _feed_line(self, column: int) -> None:
         """Move down a line. At the end of a scroll region, insert a row above the fixed ones."""
+        self._is_home = False
         if self._margin is not None and self._row == self._top + self._margin - 1:
             self._rows.insert(self._row + 1, [])
         self._go(self._row + 1, column)
@@ -226,6 +245,7 @@ class TextScreen:
     def move_to(self, row: int, column: int) -> None:
         self.move_to_row(row, 0)
         self._column = max(column, 1) - 1
+        self._is_home = (self._row, self._column) == (self._top, 0)
 
     def erase_line(self, what: int, _: int) -> None:
         """Erase from the cursor to the end (0), from the start to the cursor (1), or the whole line (2)."""
@@ -238,8 +258,12 @@ class TextScreen:
             row.clear()
 
     def erase_screen(self, what: int, _: int) -> None:
-        """Erase below the cursor (0) or everything (2, 3); a cleared screen starts a new page."""
-        if what >= 2 or (what == 0 and (self._row, self._column) == (self._top, 0)):
+        """Erase below the cursor (0) or everything (2, 3); a cleared screen starts a new page.
+
+        A program that goes up to its own first row and erases from there takes back what it has drawn.
+        """
+        is_at_top = self._is_home and (self._row, self._column) == (self._top, 0)
+        if what >= 2 or (what == 0 and is_at_top):
             self._start_page()
         elif what == 0:
             self.erase_line(0, 0)
