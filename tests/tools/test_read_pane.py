@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -271,6 +272,27 @@ async def test_grep_keeps_the_lines_that_match(rig: Rig, call: Call, shell: Pane
     assert (await call("read-pane", paneId=made.pane, grep="^1?99$"))["text"] == "99\n199"
     cut = await call("read-pane", paneId=made.pane, grep="^[0-9]*99$", maxLines=2)
     assert (cut["text"], cut["truncated"]) == ("199\n299", True)
+
+
+async def test_grep_without_a_cursor_counts_the_lines_that_are_gone(
+    rig: Rig, call: Call, pane: Shell
+) -> None:
+    made = await pane()
+    await type_line(rig, made.pane, "seq 1 700000")
+    await rig.wait_until_shown(made.pane, f"700000\n{PROMPT.strip()}")
+
+    async def read_all() -> dict[str, Any]:
+        answer = await call("read-pane", paneId=made.pane, grep="^69999[0-9]$|ready")
+        is_whole = answer["text"].split("\n")[-2:] == ["699999", PROMPT]
+        return answer if is_whole else {}
+
+    began = time.monotonic()
+    answer = await eventually(read_all)
+    assert isinstance(answer, dict)
+    assert time.monotonic() - began < 5
+    assert answer["missedLines"] > 400_000
+    assert answer["missedLines"] + answer["newLines"] == 700_002
+    assert answer["text"].split("\n")[:-1] == [str(number) for number in range(699990, 700000)]
 
 
 @pytest.mark.parametrize("grep", ["a(?=b)", "(", "(a)\\1", "[z-a]", "", "(?<!x)y"])

@@ -201,6 +201,8 @@ class StreamReader:
         if row.is_alternate:
             cursor = self._format_cursor(self._position_below_program())
             return NewLines(await self._capture_screen(row), 0, cursor, is_alternate=True)
+        if look_back >= ALL_LINES and self._is_whole:
+            return await self._read_whole(row)
         lines, position = await self._read_last_lines(row, look_back + 1)
         lines = strip_trailing_blank_rows(lines)
         has_more = len(lines) > look_back or self.stream.start > 0  # the stream no longer holds its start
@@ -208,9 +210,11 @@ class StreamReader:
 
     async def read_all(self, row: Pane) -> NewLines:
         """Return all lines that the stream still holds."""
-        if self._is_whole:
-            return await self.read_since(row, self._format_cursor(StreamPosition(0, 0, 0)))
-        return await self.read_last(row, ALL_LINES)
+        return await (self._read_whole(row) if self._is_whole else self.read_last(row, ALL_LINES))
+
+    async def _read_whole(self, row: Pane) -> NewLines:
+        """Return all lines since the pane's first byte, and the number of those that are lost."""
+        return await self.read_since(row, self._format_cursor(StreamPosition(0, 0, 0)))
 
     async def read_since(self, row: Pane, since: str) -> NewLines:
         """Return the lines after a cursor of this stream."""

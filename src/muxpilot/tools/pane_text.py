@@ -17,6 +17,7 @@ from muxpilot.tmux.objects.capture import keep_last, strip_trailing_blank_rows
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.context import Context
+from muxpilot.watch.line_matcher import LineMatcher
 
 _FEW_LINES = 2000  # more are matched in a thread, beside the event loop
 _LONGEST_ROW = 1 << 16
@@ -100,10 +101,12 @@ async def read_pane(
     """Read what a pane printed since the cursor: cheap to repeat.
 
     `missedLines` are lost; `truncated` means that there were more than maxLines."""
-    fits = compile_matcher(grep, "regex", "grep") if grep is not None else None
-    look_back = max_lines if fits is None else ALL_LINES
+    matcher = _compile_grep(grep) if grep is not None else None
+    look_back = max_lines if matcher is None else ALL_LINES
     reading = await ctx.services.pane_readers.read(ctx.tmux, pane_id, since, look_back)
-    wanted = reading.lines if fits is None else await _select_matching(reading.lines, fits)
+    wanted = reading.lines
+    if matcher is not None:
+        wanted = await asyncio.to_thread(_find_last, reading.lines, matcher, max_lines + 1)
     kept = wanted[-max_lines:]
     is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
     return NewPaneText(
@@ -115,6 +118,23 @@ async def read_pane(
         reading.has_more or is_cut,
         reading.is_alternate,
     )
+
+
+def _compile_grep(pattern: str) -> LineMatcher:
+    if not pattern:
+        raise BadInput("The argument 'grep' is empty.", "Give something to find.")
+    return LineMatcher(pattern, "grep")
+
+
+def _find_last(lines: Sequence[str], matcher: LineMatcher, most: int) -> list[str]:
+    """Return the last lines that match, at most so many. Many lines are searched at once, from the end on."""
+    found: list[str] = []
+    for end in range(len(lines), 0, -_FEW_LINES):
+        block = "\n".join(lines[max(0, end - _FEW_LINES) : end]).encode("utf-8", "replace")
+        found = [*(line.decode("utf-8", "replace") for line in matcher.find_all(block)), *found]
+        if len(found) >= most:
+            break
+    return found[-most:]
 
 
 @tool(Effect.READ, PRIMITIVE, "capture")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from muxpilot.errors import BadInput
@@ -34,7 +35,17 @@ class LineMatcher:
 
     def find_first(self, block: bytes) -> LineMatch | None:
         """Return the first line that matches in a block of lines with a newline between them."""
+        return self._find(block, 0)
+
+    def find_all(self, block: bytes) -> Iterator[bytes]:
+        """Yield all lines that match in a block."""
         at = 0
+        while (found := self._find(block, at)) is not None:
+            yield found.line
+            at = found.at + len(found.line) + 1
+
+    def _find(self, block: bytes, at: int) -> LineMatch | None:
+        """Return the first line that matches, of those that begin at this place or later."""
         while at <= len(block):
             if self._search_block is not None:
                 somewhere = self._search_block(block, at)
