@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,7 +229,9 @@ async def _streams(process: Process) -> AsyncIterator[tuple[Received, Sent]]:
     async def receive() -> None:
         async with arriving:
             while line := await stdout.readline():
-                await arriving.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line)))
+                message = SessionMessage(types.jsonrpc_message_adapter.validate_json(line))
+                with suppress(anyio.BrokenResourceError):  # a notification after the client has left
+                    await arriving.send(message)
 
     async def send() -> None:
         async with leaving:
@@ -237,14 +239,16 @@ async def _streams(process: Process) -> AsyncIterator[tuple[Received, Sent]]:
                 stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await stdin.drain()
 
-    async with received, sent, anyio.create_task_group() as tasks:
-        tasks.start_soon(receive)
-        tasks.start_soon(send)
-        yield received, sent
-        stdin.close()
-        await asyncio.wait_for(process.wait(), LIMIT_S)
-        tasks.cancel_scope.cancel()
-    close_pipes(process)
+    try:
+        async with received, sent, anyio.create_task_group() as tasks:
+            tasks.start_soon(receive)
+            tasks.start_soon(send)
+            yield received, sent
+            stdin.close()
+            await asyncio.wait_for(process.wait(), LIMIT_S)
+            tasks.cancel_scope.cancel()
+    finally:
+        close_pipes(process)
 
 
 def clean_environment(folder: Path) -> dict[str, str]:
