@@ -25,7 +25,7 @@ ASK = 'read -rsp "Password: " secret; echo; echo "${#secret} characters"'
 # What an agent needs of an answer, and a reader of this does not.
 UNTOLD = {
     *("command", "commandId", "resourceUri", "paneState", "elapsed", "elapsedMs"),
-    *("outputBytes", "outputTruncated", "timedOut"),
+    *("outputBytes", "outputTruncated", "timedOut", "waitingFor", "cursor"),
 }
 
 

@@ -68,7 +68,8 @@ def postgres(folder: Path) -> Iterator[str]:
     data = folder / "pg"
     data.mkdir()
     if user is not None:
-        os.chmod(folder, 0o755)
+        for path in {folder, folder.parent} - {Path("/tmp")}:  # the server runs as another user
+            os.chmod(path, 0o755)
         os.chown(data, user, -1)
 
     def run(*argv: str) -> None:

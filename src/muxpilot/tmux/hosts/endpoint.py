@@ -140,7 +140,9 @@ class Endpoint:
                     await asyncio.sleep(_ATTACH_LOCK_POLL_S)  # no process wakes us
         waited_ms = f"{(time.perf_counter() - started) * 1000:.1f}"
         if lock is None:
-            trace.warning("attach lock timed out: going on without it", shared=is_shared, ms=waited_ms)
+            # Whoever passes a timeout of their own, such as a muxpilot that detaches, expects to do without.
+            log = trace.warning if limit_s == self.attach_lock_timeout_s else trace.debug
+            log("attach lock timed out: going on without it", shared=is_shared, ms=waited_ms)
             return None
         if not is_shared:
             file_lock.write_owner(lock)
