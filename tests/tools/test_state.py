@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,3 +116,13 @@ async def test_what_cannot_be_known_is_null_and_says_why(rig: Rig, call: Call, p
         assert "not visible" in state["note"]
     finally:
         end_server(shutil.which("tmux") or "tmux", inner)
+
+
+async def test_a_command_that_waits_in_a_pager_says_how_to_leave_it(
+    call: Call, pane: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "long").write_text("line\n" * 200)
+    made = await pane()
+    answer = await call("execute-command", paneId=made.pane, command=f"less {tmp_path}/long")
+    assert answer["reason"] == "The pager less is in front. Leave it with q."
+    assert (await call("pane-state", paneId=made.pane))["waitingFor"] == "pager"

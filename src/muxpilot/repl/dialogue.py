@@ -265,8 +265,7 @@ class Dialogue:
 
     def _find_waiting(self, outcome: Outcome) -> WaitingFor | None:
         """Return what is waited for now. A line editor at its prompt reads keys, but wants a line."""
-        is_menu = self._detector.prompt.is_empty and self._detector.state.waiting_for == "key"
-        if outcome in (Outcome.PROMPT, Outcome.MORE) and not is_menu:
+        if outcome in (Outcome.PROMPT, Outcome.MORE):
             return "line"
         if outcome is Outcome.EXITED and self._listener.ended is not None:
             return None

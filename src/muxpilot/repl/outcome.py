@@ -99,7 +99,10 @@ class OutcomeDetector:
 
     def _judge_state(self, exchange: Exchange, state: ForegroundState, silence_s: float) -> Outcome | None:
         if self._has_program_ended():
-            return Outcome.EXITED if state.waiting_for or silence_s >= self._timing.exit_s else None
+            # The shell's prompt may still be on its way to us: without it, the last line of the answer would
+            # be taken for the prompt.
+            is_back = state.waiting_for is not None and self._has_waited(state, self._listener.last_output)
+            return Outcome.EXITED if is_back or silence_s >= self._timing.exit_s else None
         if not self._has_waited(state, self._listener.last_output):
             return None
         exchange.strip_echo()
