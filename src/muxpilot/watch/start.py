@@ -74,48 +74,59 @@ def start_command(
         """Submit the command and return where its output begins."""
         if not is_new:
             _refuse_busy_pane(pane, await _wait_for_prompt(pane, timing or WatchTiming()))
-        command_stream = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
         command = await shells.submit(tmux, pane.id, text, call=call)
-        pane_end = stream.end
-
-        def feed(data: bytes) -> None:
-            nonlocal pane_end
-            command_stream.feed(data)
-            pane_end = _read_offset(shells, tmux, pane, default=pane_end)
-
-        def pane_offset() -> int:
-            """Return the offset in the pane's stream: after a command without output, its end."""
-            is_over = command_stream.end_event is not None
-            return _read_offset(shells, tmux, pane, default=pane_end) if is_over else pane_end
-
-        command.output.on_bytes = feed
-        tasks = TaskSet(area("watch").child(server=tmux.socket, pane=pane.id, command=command.id))
-        tasks.start(_end_stream_with_command(command, command_stream))
-
-        async def stop() -> None:
-            command.output.on_bytes = None
-            shells.withdraw(command)
-            await tasks.close()
-
+        watched = _WatchedCommand(command, shells, tmux, pane, pane_end=stream.end)
         return WatchStart(
             0,
-            command_stream,
-            stop,
+            watched.stream,
+            watched.stop,
             has_begun=lambda: command.status is not CommandStatus.QUEUED,
             # A shell that is still setting up its terminal echoes twice, with its prompt or without it.
             recently_typed=lambda: (text,),
             line_before=_ANY_PROMPT,
             is_incomplete=lambda: _is_incomplete(command),
-            pane_offset=pane_offset,
+            pane_offset=watched.pane_offset,
         )
 
     return start
 
 
-def _read_offset(shells: CommandRegistry, tmux: Tmux, pane: Pane, *, default: int) -> int:
-    """Return how far the shells' reader of a pane has read its stream."""
-    shell = shells.find_pane(tmux, pane.id)
-    return shell.pane.activity.read_offset if shell is not None else default
+class _WatchedCommand:
+    """A command whose output goes to a stream of its own, which ends with its exit code."""
+
+    def __init__(
+        self, command: Command, shells: CommandRegistry, tmux: Tmux, pane: Pane, *, pane_end: int
+    ) -> None:
+        """Feed the stream from now on. `pane_end` is the offset in the pane's stream."""
+        self.stream = PaneStream(pane.id, memory_bytes=_MEMORY_BYTES)
+        self._command = command
+        self._shells = shells
+        self._tmux = tmux
+        self._pane = pane
+        self._pane_end = pane_end
+        self._tasks = TaskSet(area("watch").child(server=tmux.socket, pane=pane.id, command=command.id))
+        self._tasks.start(_end_stream_with_command(command, self.stream))
+        command.output.on_bytes = self._feed
+
+    def pane_offset(self) -> int:
+        """Return the offset in the pane's stream: after a command without output, its end."""
+        is_over = self.stream.end_event is not None
+        return self._read_offset() if is_over else self._pane_end
+
+    async def stop(self) -> None:
+        """Stop feeding the stream, and withdraw a command that has not begun."""
+        self._command.output.on_bytes = None
+        self._shells.withdraw(self._command)
+        await self._tasks.close()
+
+    def _feed(self, data: bytes) -> None:
+        self.stream.feed(data)
+        self._pane_end = self._read_offset()
+
+    def _read_offset(self) -> int:
+        """Return how far the shells' reader of the pane has read its stream."""
+        shell = self._shells.find_pane(self._tmux, self._pane.id)
+        return shell.pane.activity.read_offset if shell is not None else self._pane_end
 
 
 async def _end_stream_with_command(command: Command, stream: PaneStream) -> None:
