@@ -31,7 +31,7 @@ _trace = area("calls")
 
 
 class UnknownTool(Exception):
-    """No tool of this name is offered. The protocol reports it as its own error, not as an answer."""
+    """Raised for a name that no offered tool has. The protocol reports it as its own error."""
 
 
 def report_incident(where: str) -> str:

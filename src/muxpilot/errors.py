@@ -83,7 +83,7 @@ class BadInput(MuxpilotError):
 
 
 class NotFound(MuxpilotError):
-    """No object has the given id or name; `wanted` is None where the server has no object of that kind."""
+    """Raised if no object has this id or name; `wanted` is None where the server has none of that kind."""
 
     code = "not-found"
 
@@ -157,7 +157,7 @@ class NoTmux(Unavailable):
 
 
 class NoServer(Unavailable):
-    """No tmux server listens on the socket, or it has no session."""
+    """Raised if no tmux server listens on the socket, or it has no session."""
 
     code = "no-server"
     hint = "Create a session to start one."

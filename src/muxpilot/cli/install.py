@@ -23,7 +23,7 @@ NAME = "muxpilot"
 
 @record
 class ClientConfig:
-    """Where a client configures its MCP servers: the file, the key in it, and the form of an entry."""
+    """The configuration of a client: the file, the key of its MCP servers, and the form of an entry."""
 
     path: Callable[[], Path]
     key: str

@@ -129,7 +129,7 @@ class ServerEntry:
 
 @record
 class Origin:
-    """Where the settings come from, for errors that are found after parsing.
+    """The origin of the settings, for errors that are found after parsing.
 
     `tools` and `ssh` name the variable or flag that replaced the file's key.
     """

@@ -29,7 +29,7 @@ class ShellText:
 
 @record
 class CallFacts:
-    """What a call would do: its targets as ids, with everything that it would reach.
+    """The effects of a call: its targets as ids, with everything that it would reach.
 
     Each item of `sessions` and `panes` holds the id and the names of one target; one of them must be allowed.
     """

@@ -91,7 +91,7 @@ def _place_of(pane: Pane, windows: Sequence[Window]) -> PanePlace:
 
 @record
 class ReachedTargets:
-    """What a call reaches: for each session its id and names, and the panes."""
+    """The sessions and panes that a call reaches: for each session its id and names, and the panes."""
 
     sessions: tuple[frozenset[str], ...] = ()
     panes: tuple[PanePlace, ...] = ()

@@ -34,7 +34,7 @@ REMOTE_PROGRAMS = frozenset(
 
 @record
 class ForegroundState:
-    """What the foreground program of a pane is doing.
+    """The activity of the foreground program of a pane.
 
     `waiting_for` is None if it does not wait, or if that is not known. `is_shell`: it is a shell that takes
     commands. `is_ambiguous`: a shell waits, and its prompt cannot be distinguished from its own `read`.

@@ -9,7 +9,7 @@ from muxpilot.shell_table import ShellKind
 
 
 class WaitKind(IntEnum):
-    """What a thread waits for, ordered by how much it says: of several threads the highest counts."""
+    """The kinds of waits of a thread, ordered by how much it says: of several threads the highest counts."""
 
     ELSEWHERE = 0  # it runs, or waits for something that is not the terminal
     HIDDEN = 1  # the system does not say
@@ -21,7 +21,7 @@ class WaitKind(IntEnum):
 
 @record
 class BlockedOn:
-    """What a thread is blocked on.
+    """The call that a thread is blocked in.
 
     `size` is the number of bytes that a read asks for, where that is known. `by_wchan` says that only the
     name of the kernel's function was visible, not the system call.
