@@ -32,6 +32,7 @@ LEVELS = {"warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEB
 AREAS = (
     "tmux",
     "processes",
+    "journal",
     "shells",
     "repl",
     "watch",

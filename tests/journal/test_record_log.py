@@ -1,0 +1,118 @@
+"""The append-only record log: what several processes write, all of them read, in one order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from muxpilot.journal.record_log import RecordLog
+
+
+def _texts(log: RecordLog) -> list[object]:
+    return [found.fields["text"] for found in log.read_new()]
+
+
+def test_a_record_is_read_once_by_each_reader(tmp_path: Path) -> None:
+    writer, reader = RecordLog(tmp_path / "records"), RecordLog(tmp_path / "records")
+    position = writer.append({"t": "ask", "text": "one\nline\0"})
+    [found] = reader.read_new()
+    assert found.fields == {"t": "ask", "text": "one\nline\0"}
+    assert found.position == position
+    assert reader.read_new() == []
+    assert _texts(RecordLog(tmp_path / "records")) == ["one\nline\0"]
+
+
+def test_a_missing_log_has_no_records(tmp_path: Path) -> None:
+    assert RecordLog(tmp_path / "records").read_new() == []
+
+
+def test_positions_grow_and_are_the_same_for_all_readers(tmp_path: Path) -> None:
+    log = RecordLog(tmp_path / "records")
+    written = [log.append({"t": "x", "text": str(number)}) for number in range(20)]
+    assert written == sorted(set(written))
+    assert [found.position for found in log.read_new()] == written
+
+
+def test_a_torn_line_and_a_damaged_one_are_skipped_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    log = RecordLog(path)
+    log.append({"text": "before"})
+    with path.open("ab") as file:
+        file.write(b'\n00000000 {"text":"forged"}\n1234abcd {"text":"to')
+    log.append({"text": "after"})
+    assert _texts(log) == ["before", "after"]
+
+
+def test_a_record_that_is_half_written_is_read_when_the_rest_has_come(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    log = RecordLog(path)
+    log.append({"text": "first"})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    reader = RecordLog(path)
+    assert _texts(reader) == []
+    with path.open("ab") as file:
+        file.write(whole[-5:])
+    assert _texts(reader) == ["first"]
+
+
+def test_a_large_log_is_put_aside_and_nothing_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    log, reader = RecordLog(path, most_bytes=100), RecordLog(path)
+    first = log.append({"text": "a" * 200})
+    assert _texts(reader) == ["a" * 200]
+    assert log.is_large
+    log.append({"text": "b"})
+    assert log.put_aside()
+    second = log.append({"text": "c"})
+    assert second > first
+    assert _texts(reader) == ["b", "c"]
+    assert _texts(RecordLog(path)) == ["a" * 200, "b", "c"]
+    assert not log.put_aside()
+
+
+def test_a_log_whose_folder_is_gone_says_so_when_it_is_written(tmp_path: Path) -> None:
+    log = RecordLog(tmp_path / "gone" / "records")
+    with pytest.raises(OSError, match="No such file"):
+        log.append({"text": "lost"})
+    assert log.read_new() == []
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(b"")
+    (tmp_path / "records").symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        RecordLog(tmp_path / "records").append({"text": "x"})
+    assert target.read_bytes() == b""
+
+
+def _write_many(path: Path, name: str, count: int) -> None:
+    log = RecordLog(path, most_bytes=20_000)
+    for number in range(count):
+        log.append({"text": f"{name}-{number}", "filler": "x" * 100})
+        if log.is_large:
+            log.put_aside()
+
+
+def test_five_writers_and_a_reader_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Files are put aside meanwhile. The reader follows all along, because only one old file is kept."""
+    path, names, count = tmp_path / "records", "abcde", 200
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_write_many, args=(path, name, count)) for name in names]
+    reader, seen = RecordLog(path), []
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        seen += _texts(reader)
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    seen += _texts(reader)
+    for name in names:
+        of_one = [text for text in dict.fromkeys(seen) if str(text).startswith(name)]
+        assert of_one == [f"{name}-{number}" for number in range(count)]
+    assert os.listdir(tmp_path).count("records") == 1
