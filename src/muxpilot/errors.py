@@ -28,6 +28,7 @@ Other exceptions are raised and caught inside muxpilot, and are defined where th
     ResourceFailed    resources.py                   a resource cannot be read; becomes a protocol error
     HttpRefusal       web/asgi.py                    an HTTP request is not served; becomes the response
     SearchStopped     buffers/search.py              the caller of a search no longer waits for it
+    TicketRefused     tmux/objects/typing_ticket.py  another process has typed the text, or a later one
 """
 
 from __future__ import annotations

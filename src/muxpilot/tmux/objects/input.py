@@ -24,6 +24,7 @@ from muxpilot.tmux.objects import keys as key_names
 from muxpilot.tmux.objects import tty_write
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket, raise_if_refused
 from muxpilot.tmux.quote import encode
 from muxpilot.tmux.version import PASTES_AS_CARETS
 
@@ -50,15 +51,35 @@ class Input:
         """Return the last texts that we typed into a pane, to recognize their echo in its output."""
         return tuple(self._typed.get(pane, ()))
 
-    async def type(self, pane: PaneId, text: str, *, enter: bool = False, repeat: int = 1) -> None:
-        """Type a text exactly as it is; `enter` presses Enter after it."""
+    async def type(
+        self,
+        pane: PaneId,
+        text: str,
+        *,
+        enter: bool = False,
+        repeat: int = 1,
+        ticket: TypingTicket | None = None,
+    ) -> None:
+        """Type a text exactly as it is; `enter` presses Enter after it.
+
+        With a ticket, raise TicketRefused if another process has used it already.
+        """
         self._remember_typed(pane, text)
         if len(text) * repeat > _LONGEST_TYPED or _NOT_TYPED.search(text):
-            await self._paste(pane, text * _validate_repeat(repeat), enter=enter, bracketed=False)
+            whole = text * _validate_repeat(repeat)
+            await self._paste(pane, whole, enter=enter, bracketed=False, ticket=ticket)
             return
         typing: list[Command] = [("send-keys", "-t", pane, "-l", "--", text)] if text else []
         press_enter: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
-        await self._send_keys(pane, *typing * _validate_repeat(repeat), *press_enter)
+        keys = [*typing * _validate_repeat(repeat), *press_enter]
+        if ticket is not None:
+            await self._run_unless_dead(pane, *keys, ticket=ticket)
+        else:
+            await self._send_keys(pane, *keys)
+
+    async def use_ticket(self, pane: PaneId, ticket: TypingTicket) -> None:
+        """Use a ticket and type nothing, so that requests which were sent before are refused."""
+        raise_if_refused(await self._connection.run(ticket.guard(pane)))
 
     async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Press keys by their tmux names, several separated by blanks."""
@@ -70,11 +91,11 @@ class Input:
         self._remember_typed(pane, text)
         return await self._paste(pane, text, enter=enter, bracketed=True)
 
-    async def send_bytes(self, pane: PaneId, data: bytes) -> None:
+    async def send_bytes(self, pane: PaneId, data: bytes, *, ticket: TypingTicket | None = None) -> None:
         """Write raw bytes to the pane's program."""
         if not data:
             raise BadInput("No bytes were given.", "Give at least one byte.")
-        await self._paste(pane, data, enter=False, bracketed=False)
+        await self._paste(pane, data, enter=False, bracketed=False, ticket=ticket)
 
     async def show_text(self, pane: PaneId, text: str, *, clear: bool = False) -> None:
         """Show a text in a pane as if its program had printed it. It is never typed or run."""
@@ -100,7 +121,15 @@ class Input:
         while len(self._typed) > _PANES_KEPT:
             del self._typed[next(iter(self._typed))]
 
-    async def _paste(self, pane: PaneId, text: str | bytes, *, enter: bool, bracketed: bool) -> int:
+    async def _paste(
+        self,
+        pane: PaneId,
+        text: str | bytes,
+        *,
+        enter: bool,
+        bracketed: bool,
+        ticket: TypingTicket | None = None,
+    ) -> int:
         """Paste through a private buffer. `-r` keeps line feeds as they are, `-d` deletes the buffer."""
         data = encode(text)
         name = f"muxpilot-{secrets.token_hex(8)}"
@@ -114,10 +143,10 @@ class Input:
             exact = ("-S",) if await self._connection.server_version() >= PASTES_AS_CARETS else ()
             paste = ("paste-buffer", "-d", "-r", *exact, *brackets, "-b", name, "-t", pane)
             async with self._connection.lock_for_buffer_change():
-                await self._run_unless_dead(pane, paste, *press_enter)
+                await self._run_unless_dead(pane, paste, *press_enter, ticket=ticket)
         except BaseException as error:
             discarding = self._buffers.discard(name)
-            if isinstance(error, MuxpilotError) and not isinstance(error, Unavailable):
+            if isinstance(error, MuxpilotError | TicketRefused) and not isinstance(error, Unavailable):
                 await discarding
             raise
         self._trace.debug("text pasted", pane=pane, bytes=len(data), bracketed=bracketed, enter=enter)
@@ -130,14 +159,20 @@ class Input:
             pane, await self._connection.run(("copy-mode", "-q", "-t", pane), *keys, report_if_dead)
         )
 
-    async def _run_unless_dead(self, pane: PaneId, *commands: Command) -> None:
+    async def _run_unless_dead(
+        self, pane: PaneId, *commands: Command, ticket: TypingTicket | None = None
+    ) -> None:
         """Run commands only if the pane is not dead; a paste into a dead pane crashes tmux 3.3a."""
         if not commands:
             return
         report_dead = BracedCommands.of(("display-message", "-p", _DEAD))
-        act = BracedCommands.of(("copy-mode", "-q", "-t", pane), *commands)
-        line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, act)
-        self._raise_if_dead(pane, await self._connection.run(line))
+        act: tuple[Command, ...] = (("copy-mode", "-q", "-t", pane), *commands)
+        if ticket is not None:
+            act = (ticket.guard(pane, *act),)
+        line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, BracedCommands.of(*act))
+        reply = await self._connection.run(line)
+        self._raise_if_dead(pane, reply)
+        raise_if_refused(reply)
 
     def _raise_if_dead(self, pane: PaneId, reply: CommandReply) -> None:
         if any(block.lines == (_DEAD,) for block in reply.blocks):
