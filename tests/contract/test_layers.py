@@ -34,7 +34,7 @@ LAYERS: dict[str, str] = {
     # processes. terminal: tmux/ reads and writes a few escape sequences, all of which are spelled there.
     # shell_table: a shell that tmux starts gets its marks by the arguments of its row.
     "tmux": "config processes shell_table terminal",
-    "shells": "processes shell_table terminal tmux",
+    "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
     "watch": "patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",

@@ -1,0 +1,148 @@
+"""The records of one pane: written by the muxpilot that acts, read by all of them.
+
+Where records cannot be kept (the setting `tracking.journal` is off, the disk is full, the folder is gone) the
+log works in memory: commands run as before, but no other muxpilot knows them. `failure` then says why.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from muxpilot.journal.owners import Owners, OwnerState
+from muxpilot.journal.record_log import RecordLog
+from muxpilot.shells import command_records as records
+from muxpilot.shells.command_records import (
+    CommandHistory,
+    EndedCommand,
+    Fields,
+    JournalPlace,
+    RecordedCommand,
+    TypedLine,
+)
+from muxpilot.trace import Trace, describe_error
+
+RECORDS_FILE = "records"
+
+
+class PaneLog:
+    """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk."""
+
+    def __init__(self, folder: Path | None, owners: Owners | None, trace: Trace) -> None:
+        self.history = CommandHistory(trace)
+        self.failure: str | None = None
+        self._owners = owners
+        self._trace = trace
+        self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
+
+    @property
+    def own_token(self) -> str:
+        return self._owners.own_token if self._owners is not None else "memory"
+
+    def sync(self) -> Sequence[Fields]:
+        """Take the records that were added since the last call into the history, and return them."""
+        if self._log is None:
+            return ()
+        try:
+            new = [found.fields for found in self._log.read_new()]
+        except OSError as error:
+            self._note_failure(error)
+            return ()
+        for fields in new:
+            self.history.apply(fields)
+        return new
+
+    def is_own(self, command: RecordedCommand) -> bool:
+        return command.owner == self.own_token
+
+    def owner_state(self, command: RecordedCommand) -> OwnerState:
+        """Return what the muxpilot does that is responsible for a command."""
+        if self.is_own(command) or self._owners is None:
+            return OwnerState.ALIVE
+        return self._owners.state(command.owner)
+
+    def add_shell(self, nonce: str) -> None:
+        self._append(records.shell_record(nonce))
+
+    def ask(self, command: RecordedCommand) -> None:
+        """Put a command into the history, behind all that were asked for before."""
+        self._append(records.ask_record(command))
+
+    def begin_typing(
+        self,
+        command_id: str,
+        place: JournalPlace,
+        *,
+        shell: str,
+        stack: Sequence[Fields],
+        line: int = 0,
+        is_last: bool = True,
+    ) -> TypedLine:
+        """Write down that a line is about to be typed. Return it, with the name of its ticket."""
+        ticket = f"{command_id}.{secrets.token_hex(4)}"
+        typed = TypedLine(ticket, place, shell, stack, line, is_last)
+        self._append(records.type_record(command_id, self.own_token, typed=typed))
+        return typed
+
+    def note_untyped(self, command_id: str, ticket: str) -> None:
+        """Write down that a line was not typed: the command is queued again."""
+        self._append(records.untyped_record(command_id, ticket))
+
+    def take_over(self, command: RecordedCommand) -> None:
+        """Make this muxpilot responsible for a command."""
+        self._trace.debug("command taken over", command=command.id, owner=command.owner)
+        self._append(records.own_record(command.id, self.own_token))
+
+    def cancel(self, command_id: str) -> None:
+        self._append(records.cancel_record(command_id))
+
+    def end(self, command_id: str, end: EndedCommand) -> None:
+        self._append(records.end_record(command_id, end))
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+    def _append(self, fields: Fields) -> None:
+        """Write a record, then take it into the history with all that were written before it."""
+        if self._log is not None:
+            try:
+                self._log.append(fields)
+                self._rotate()
+            except OSError as error:
+                self._note_failure(error)
+            else:
+                self.failure = None
+                self.sync()
+                return
+        self.history.apply(fields)
+
+    def _rotate(self) -> None:
+        """Begin a new file when this one is large, and write what has not ended into it once more."""
+        if self._log is None or not self._log.is_large:
+            return
+        self.sync()
+        if not self._log.put_aside():
+            return
+        for nonce in self.history.nonces:
+            self._log.append(records.shell_record(nonce))
+        for command in self.history.commands.values():
+            for fields in _records_of(command):
+                self._log.append(fields)
+
+    def _note_failure(self, error: OSError) -> None:
+        if self.failure is None:
+            self._trace.warning("records of the pane cannot be kept", error=error)
+        self.failure = f"muxpilot could not record it ({describe_error(error)})"
+
+
+def _records_of(command: RecordedCommand) -> list[Fields]:
+    found = [records.ask_record(command)]
+    if command.typed is not None:
+        found.append(records.type_record(command.id, command.owner, typed=command.typed))
+    if command.is_cancelled:
+        found.append(records.cancel_record(command.id))
+    if command.end is not None:
+        found.append(records.end_record(command.id, command.end))
+    return found

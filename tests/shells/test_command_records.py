@@ -1,0 +1,191 @@
+"""The history of a pane's commands: whatever order of records, whoever reads them, the same result."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from muxpilot.journal.owners import Owners, OwnerState
+from muxpilot.journal.record_log import RecordLog
+from muxpilot.shells import command_records as records
+from muxpilot.shells.command_records import (
+    CommandHistory,
+    EndedCommand,
+    JournalPlace,
+    RecordedCommand,
+    TypedLine,
+)
+from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.trace import area
+
+PLACE = JournalPlace("0001-abcdef", 42)
+TYPED = TypedLine("a.1", PLACE, "f" * 32, [{"nonce": "f" * 32}])
+END = EndedCommand("failed", 3, None, 99, "0001-abcdef", [(50, 60), (70, 71)], 11)
+
+
+def asked(command_id: str, owner: str = "one") -> RecordedCommand:
+    return RecordedCommand(command_id, f"echo {command_id}", owner, asked_ns=1, height=50)
+
+
+def history_of(*lines: records.Fields) -> CommandHistory:
+    history = CommandHistory()
+    for fields in lines:
+        history.apply(json.loads(json.dumps(fields)))
+    return history
+
+
+def test_a_command_is_queued_then_typed_then_ended() -> None:
+    history = history_of(records.ask_record(asked("a")))
+    command = history.commands["a"]
+    assert (command.is_queued, command.is_typed, command.text) == (True, False, "echo a")
+    history.apply(records.type_record("a", "one", typed=TYPED))
+    assert (command.is_queued, command.is_typed, command.typed) == (False, True, TYPED)
+    history.apply(records.end_record("a", END))
+    assert (command.is_queued, command.is_typed, command.end) == (False, False, END)
+    assert list(history.unfinished) == []
+
+
+def test_the_first_end_counts_and_nothing_follows_it() -> None:
+    other = EndedCommand("lost", None, "late", 100, "", ())
+    history = history_of(
+        records.ask_record(asked("a")),
+        records.end_record("a", END),
+        records.end_record("a", other),
+        records.type_record("a", "two", typed=TYPED),
+        records.cancel_record("a"),
+        records.ask_record(asked("a", "two")),
+    )
+    command = history.commands["a"]
+    assert (command.end, command.owner, command.is_cancelled, command.typed) == (END, "one", False, None)
+
+
+def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -> None:
+    history = history_of(
+        records.ask_record(asked("a")),
+        records.type_record("a", "one", typed=TYPED),
+        records.untyped_record("a", "a.0"),
+    )
+    assert history.commands["a"].is_typed
+    history.apply(records.untyped_record("a", TYPED.ticket))
+    assert history.commands["a"].is_queued
+
+
+def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
+    history = history_of(*(records.ask_record(asked(name)) for name in "abc"))
+    assert [command.id for command in history.unfinished] == ["a", "b", "c"]
+    first = history.queued_before("c")
+    assert first is not None
+    assert first.id == "a"
+    history.apply(records.type_record("a", "one", typed=TYPED))
+    history.apply(records.end_record("b", END))
+    assert history.queued_before("c") is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"t": "later-version", "id": "a"},
+        {"t": "ask", "id": "b"},
+        {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": "soon", "height": 1},
+        {"t": "type", "id": "a", "owner": "o"},
+        {"t": "end", "id": "a", "status": "failed", "exit": "x", "ended": 1},
+        {"t": "end", "id": "a", "status": "failed", "exit": 1, "ended": 1, "ranges": [[1]]},
+        {"t": "own", "id": ["a"], "owner": "x"},
+        {"t": ["ask"]},
+    ],
+)
+def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> None:
+    history = history_of(records.ask_record(asked("a")))
+    assert history.apply(fields) is None
+    assert [command.id for command in history.unfinished] == ["a"]
+
+
+def test_old_commands_are_forgotten_and_unfinished_ones_are_kept() -> None:
+    history = history_of(*(records.ask_record(asked(name)) for name in "abcd"))
+    for name, ended_ns in (("a", 10), ("b", 20), ("c", 30)):
+        end = EndedCommand("completed", 0, None, ended_ns, "", ())
+        history.apply(records.end_record(name, end))
+    assert history.forget_old(most=2, before_ns=0) == ["a"]
+    assert history.forget_old(most=9, before_ns=25) == ["b"]
+    assert list(history.commands) == ["c", "d"]
+
+
+def pane_log(folder: Path | None) -> PaneLog:
+    owners = Owners(folder.parent) if folder is not None else None
+    return PaneLog(folder, owners, area("shells"))
+
+
+def test_another_muxpilot_reads_what_one_has_written(tmp_path: Path) -> None:
+    folder = tmp_path / "pane"
+    folder.mkdir()
+    one, two = pane_log(folder), pane_log(folder)
+    one.add_shell("f" * 32)
+    one.ask(asked("a", one.own_token))
+    typed = one.begin_typing("a", PLACE, shell="f" * 32, stack=[{"nonce": "f" * 32}])
+    two.sync()
+    command = two.history.commands["a"]
+    assert command.typed == typed
+    assert list(two.history.nonces) == ["f" * 32]
+    assert not two.is_own(command)
+    assert two.owner_state(command) is OwnerState.ALIVE
+    two.take_over(command)
+    two.end("a", END)
+    assert [fields["t"] for fields in one.sync()] == ["own", "end"]
+    assert one.history.commands["a"].end == END
+
+
+def test_two_that_ask_at_once_agree_on_the_order(tmp_path: Path) -> None:
+    folder = tmp_path / "pane"
+    folder.mkdir()
+    one, two = pane_log(folder), pane_log(folder)
+    for number in range(10):
+        one.ask(asked(f"a{number}", one.own_token))
+        two.ask(asked(f"b{number}", two.own_token))
+    one.sync()
+    assert list(one.history.commands) == list(two.history.commands)
+
+
+def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "pane"
+    folder.mkdir()
+    log = pane_log(folder)
+    log.ask(asked("a", log.own_token))
+    typed = log.begin_typing("a", PLACE, shell="f" * 32, stack=[])
+    monkeypatch.setattr(RecordLog, "is_large", property(lambda self: self.size > 2000))
+    for number in range(40):
+        log.ask(asked(f"b{number}", log.own_token))
+        log.end(f"b{number}", END)
+    fresh = pane_log(folder)
+    fresh.sync()
+    assert fresh.history.commands["a"].typed == typed
+    assert list(fresh.history.commands) == list(log.history.commands)
+
+
+def test_a_full_disk_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "pane"
+    folder.mkdir()
+    log = pane_log(folder)
+
+    def fail(self: RecordLog, fields: records.Fields) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordLog, "append", fail)
+        log.ask(asked("a", log.own_token))
+    assert log.history.commands["a"].is_queued
+    assert log.failure is not None
+    assert not (folder / RECORDS_FILE).exists()
+    log.ask(asked("b", log.own_token))
+    assert log.failure is None
+
+
+def test_without_a_folder_everything_is_kept_in_memory() -> None:
+    log = pane_log(None)
+    log.ask(asked("a", log.own_token))
+    log.begin_typing("a", PLACE, shell="x", stack=[])
+    assert log.history.commands["a"].is_typed
+    assert log.owner_state(log.history.commands["a"]) is OwnerState.ALIVE
