@@ -34,6 +34,7 @@ class TypedLine:
     began_at: float = 0.0
     echo: bytearray | None = None  # printed since the typing; None when output has begun or ended
     is_capturing: bool = False  # bytes are output of the command
+    has_output: bool = False  # the command has printed something
     # The command that has started may be a line that a person typed just before ours.
     is_unconfirmed: bool = False
     untyped_lines: list[str] | None = None  # lines of the same command that are typed after this one
@@ -41,7 +42,7 @@ class TypedLine:
     def begin(self, text: str) -> None:
         """Note that this line is about to be typed."""
         self.text, self.began_at, self.echo = text, time.monotonic(), bytearray()
-        self.is_capturing = self.is_unconfirmed = False
+        self.is_capturing = self.has_output = self.is_unconfirmed = False
 
     def stop_capturing(self) -> None:
         self.is_capturing, self.echo = False, None

@@ -57,6 +57,8 @@ _MARK = re.compile(
 )
 _LONGEST = 370
 _LONGEST_SERIAL = 18
+# The serial of a continuation prompt in a shell that does not expand it. Every other prompt has a higher one.
+NO_SERIAL = 0
 
 
 @record
@@ -93,6 +95,8 @@ class MarkOrder:
             return "another process printed it"
         if mark.kind in _BEFORE_PROMPT:
             return "an older status" if mark.serial <= self.serial else None
+        if mark.kind is MarkKind.CONTINUATION and mark.serial == NO_SERIAL:
+            return None
         if mark.serial < self.serial:
             return "an older prompt"
         is_over = mark.kind in _AT_PROMPT and mark.serial <= self.started

@@ -18,7 +18,7 @@ from typing import ClassVar
 from muxpilot.shell_table import SHELLS, exit_code
 from muxpilot.shells.echo import find_echo_end
 from muxpilot.shells.nested_shell import NestedShell, restore_shell
-from muxpilot.shells.osc133 import MarkKind, MarkOrder, MarkScanner, ShellMark
+from muxpilot.shells.osc133 import NO_SERIAL, MarkKind, MarkOrder, MarkScanner, ShellMark
 from muxpilot.shells.shell_phases import Action, Phase, ShellEvent, change_phase
 from muxpilot.timing import ShellTiming
 from muxpilot.trace import Trace, area
@@ -59,7 +59,7 @@ class ShellStack:
             if shell.command is None:
                 continue
             if shell.line.is_capturing:
-                shell.command.output.feed(data)
+                self._feed_output(shell, data)
             elif shell.line.echo is not None:
                 self._feed_echo(shell, data)
 
@@ -78,7 +78,7 @@ class ShellStack:
     def _handle_mark_of_shell(self, mark: ShellMark) -> bool:
         """Handle a mark of a shell that is known. Return False for a mark that is stale."""
         shell = self._find(mark.nonce)
-        fault = shell.order.find_fault(mark) if shell is not None else "its shell is not known"
+        fault = _find_fault(shell, mark) if shell is not None else "its shell is not known"
         if self._trace.is_debug:
             name = shell.kind.name if shell is not None else None
             self._trace.debug(
@@ -212,7 +212,12 @@ class ShellStack:
         shell.order.note_start()
         line.is_capturing = True
         if output:
-            shell.command.output.feed(output)
+            self._feed_output(shell, output)
+
+    def _feed_output(self, shell: NestedShell, data: bytes) -> None:
+        assert shell.command is not None
+        shell.command.output.feed(data)
+        shell.line.has_output = shell.line.has_output or not data.isspace()
 
     def _begin_line(self, shell: NestedShell, _: ShellMark | None) -> None:
         shell.prompt.is_first = False
@@ -301,6 +306,17 @@ _EVENTS = {
     MarkKind.STATUS: ShellEvent.STATUS,
     MarkKind.CONTINUATION: ShellEvent.CONTINUATION,
 }
+
+
+def _find_fault(shell: NestedShell, mark: ShellMark) -> str | None:
+    """Return why a mark is stale.
+
+    A continuation prompt comes before anything that its line prints. That counts where it has no number.
+    """
+    is_late = mark.kind is MarkKind.CONTINUATION and mark.serial == NO_SERIAL and shell.line.has_output
+    if is_late and shell.phase is Phase.RUNNING:
+        return "the command has printed something"
+    return shell.order.find_fault(mark)
 
 
 def _find_event(shell: NestedShell, mark: ShellMark) -> ShellEvent:

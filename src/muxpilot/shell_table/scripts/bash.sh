@@ -14,7 +14,7 @@ __muxpilot_c=$'\e]133;C;;${__muxpilot_n-}.$$;@NONCE@\a'
 # PROMPT_COMMAND has another length than our hook left it with. POSIX mode would replace a `!` here.
 __muxpilot_d=$'\\[\e]133;D;$?;${__muxpilot_n+$((__muxpilot_n+=1${PROMPT_COMMAND+${#PROMPT_COMMAND}}-__muxpilot_l?1:0))}.$$;@NONCE@\a\\]'
 __muxpilot_b=$'\\[\e]133;B;;${__muxpilot_n-}.$$;@NONCE@\a\\]'
-__muxpilot_p=$'\\[\e]133;P;;${__muxpilot_n-}.$$;@NONCE@\a\\]'
+__muxpilot_p=$'\\[\e]133;P;;${__muxpilot_n+$((++__muxpilot_n))}.$$;@NONCE@\a\\]'
 # With `set -x` bash would trace our functions. In a group, the trace goes to /dev/null with stderr.
 __muxpilot_first='{ __muxpilot_before; } 2>/dev/null'
 __muxpilot_last='{ __muxpilot_after; } 2>/dev/null'
@@ -22,6 +22,7 @@ __muxpilot_last='{ __muxpilot_after; } 2>/dev/null'
 __muxpilot_before() {
     __muxpilot_s=$?
     ((++__muxpilot_n))
+    __muxpilot_h=1
     builtin printf '\e]133;D;%s;%s;@NONCE@\a' "$__muxpilot_s" "$__muxpilot_n.$$"
     if [[ -n ${__muxpilot_bang-} ]]; then __muxpilot_bang=; builtin set -H; fi
     builtin return "$__muxpilot_s"
@@ -29,6 +30,9 @@ __muxpilot_before() {
 # Runs last in PROMPT_COMMAND, and puts the marks into a prompt that other hooks have built.
 __muxpilot_after() {
     __muxpilot_s=$?
+    # The prompt tells the status, if a person has removed the hook that runs first.
+    if [[ -z ${__muxpilot_h-} ]]; then ((++__muxpilot_n)); fi
+    __muxpilot_h=
     if [[ $PS1 != "$__muxpilot_d"*"$__muxpilot_b" ]]; then
         PS1=${PS1//"$__muxpilot_d"/}
         PS1=$__muxpilot_d${PS1//"$__muxpilot_b"/}$__muxpilot_b
