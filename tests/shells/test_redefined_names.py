@@ -31,13 +31,17 @@ ALIASES = {
 }
 
 
+# The word that it prints is not in its own text, which the screen shows.
+PRINT_FAKE = '/bin/echo fa""ke'
+
+
 def redefine_functions(shell: str) -> str:
-    form = "function {0}; /bin/echo fake; end" if shell == "fish" else "{0}() {{ /bin/echo fake; }}"
-    return "; ".join(form.format(name) for name in FUNCTIONS[shell].split())
+    form = "function {0}; %s; end" if shell == "fish" else "{0}() {{ %s; }}"
+    return "; ".join((form % PRINT_FAKE).format(name) for name in FUNCTIONS[shell].split())
 
 
 def redefine_aliases(shell: str) -> str:
-    return "; ".join(f"alias {name}='/bin/echo fake '" for name in ALIASES[shell].split())
+    return "; ".join(f"alias {name}='{PRINT_FAKE} '" for name in ALIASES[shell].split())
 
 
 REDEFINE = {"functions": redefine_functions, "aliases": redefine_aliases}
@@ -48,7 +52,7 @@ async def check_commands(desk: Desk, pane: str) -> None:
     for code in (0, 3, 5):
         answer = await desk.run(pane, f"/bin/sh -c 'echo out; exit {code}'", timeoutSeconds=10)
         assert (answer["output"], answer["exitCode"]) == ("out\n", code)
-    assert "fake" not in desk.screen(pane).replace("/bin/echo fake", "")
+    assert "fake" not in desk.screen(pane)
 
 
 @pytest.mark.parametrize(("shell", "how"), CASES)
@@ -73,13 +77,13 @@ async def test_a_persons_shell_with_redefined_names_is_joined(desk: Desk, shell:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "dash", "ash", "ksh93", "mksh"])
 async def test_commands_end_if_the_words_that_protect_us_are_redefined(desk: Desk, shell: str) -> None:
     pane = await desk.own_pane(shell)
-    await desk.run(pane, "command() { /bin/echo fake; }")
+    await desk.run(pane, f"command() {{ {PRINT_FAKE}; }}")
     if shell in ("bash", "zsh"):
-        await desk.run(pane, "builtin() { /bin/echo fake; }")
+        await desk.run(pane, f"builtin() {{ {PRINT_FAKE}; }}")
     for code in (0, 3, 5):
         answer = await desk.run(pane, f"/bin/sh -c 'echo out; exit {code}'", timeoutSeconds=10)
         assert answer["exitCode"] == code
-        assert answer["output"].startswith("out\n")
+        assert "out\n" in answer["output"]
 
 
 # A set of options that change how a shell expands, traces or fails.

@@ -6,6 +6,7 @@ cannot be read. There the line asks which shell it is, and then reads the script
 
 from __future__ import annotations
 
+import re
 import secrets
 
 from muxpilot.errors import Refused
@@ -20,6 +21,8 @@ from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
 _HINT = "Use send-keys and read-pane there."
 # Goes up a row and erases it, as `printf` of every shell understands it.
 _ERASE_ROW_ABOVE = "\\033[A\\033[2K"
+# What is left of our mark at the end of a prompt that dash has inherited from bash, busybox sh or zsh.
+_BRACKETS = re.compile(r"(?:\\\[\\\]|%\{%\})\s*$")
 
 
 class MarkLoader:
@@ -56,7 +59,7 @@ class MarkLoader:
 
     async def _is_prompt_empty(self, state: ForegroundState, line: str) -> bool:
         """Return whether nothing is typed at the prompt: our line would be joined to it, and run."""
-        if looks_like_shell_prompt(line):
+        if looks_like_shell_prompt(_BRACKETS.sub("", line)):
             return True
         if state.is_canonical:
             return False

@@ -36,7 +36,7 @@ __muxpilot_mark() {
     [[ $o1 != *@NONCE@* ]] || o1=${o1//$~any/}
     __muxpilot_d=$m"D;%?;$__muxpilot_n.$w" __muxpilot_b=$m"B;;$__muxpilot_n.$w"
     # zsh marks an unfinished line before any hook runs. The output of the command ends there.
-    __muxpilot_p=$m"P;;$__muxpilot_n.$w" __muxpilot_e=$m"E;;$((__muxpilot_n + 1)).$w"
+    __muxpilot_p=$m"P;;$__muxpilot_n.$w" __muxpilot_e=$m"E;;$((__muxpilot_n + ! __muxpilot_ran)).$w"
     PS1=$__muxpilot_d$o1$__muxpilot_b PS2=$__muxpilot_p$o2 PROMPT_EOL_MARK=$__muxpilot_e$o3
 }
 __muxpilot_start() { {
