@@ -30,9 +30,10 @@ class ShellKind:
     script: str = ""
     typed_script: str = ""  # goes before the script where that is loaded at a prompt
     load_line: str = ""  # runs the integration, for a script that only defines functions
-    source: str = "."  # the command that reads a file into the shell
+    source: str = "\\."  # the command that reads a file into the shell
+    printf: str = "\\command printf"  # prints, whatever a person has called printf
     keep_status_line: str = "__muxpilot_status=$?\n"
-    restore_status_line: str = 'eval "unset __muxpilot_status; (exit $__muxpilot_status)"\n'
+    restore_status_line: str = '\\eval "\\unset __muxpilot_status; (\\exit $__muxpilot_status)"\n'
 
     # What a command's text and output look like at its prompt.
     marks_start: bool = False  # a mark says where a command's output begins; else output follows the echo

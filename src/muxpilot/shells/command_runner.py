@@ -14,8 +14,9 @@ from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
 from muxpilot.shells.loader import MarkLoader
+from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.pane_context import PaneContext
-from muxpilot.shells.shell_stack import NestedShell, Phase
+from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.type_command import lines_for, needs_file, type_line
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question, looks_like_remote_shell_prompt
@@ -75,7 +76,7 @@ class CommandRun:
                 command.mark_lost("The command was cancelled before it was typed.")
                 return
             self._shell.command = command
-            self._shell.begin_line(line)
+            pane.stack.begin_line(self._shell, line)
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
             await type_line(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
@@ -116,13 +117,13 @@ class CommandRun:
         await pane.activity.wait_until(lambda: shell.phase is not Phase.TYPED, pane.timing.command_start_s)
         if not self._is_typed() or not await pane.ask_typed_length(shell) or not self._is_typed():
             return
-        prefix, printed = shell.kind.line_error, shell.text_after_echo()
+        prefix, printed = shell.kind.line_error, shell.line.text_after_echo()
         _, error, message = printed.partition(prefix) if prefix else (printed, b"", b"")
         if not error:
-            shell.enter(Phase.CONTINUATION, why="the shell keeps the line in its editor")
+            pane.stack.handle(shell, ShellEvent.LINE_KEPT)
             return
         self._command.output.feed(error + message.partition(DIM_BYTES)[0])
-        shell.enter(Phase.FINISHED, why="the shell refuses the line")
+        pane.stack.handle(shell, ShellEvent.LINE_REFUSED)
         shell.status = _NOT_FOUND_STATUS
         await pane.clear_line(shell)
 

@@ -10,9 +10,11 @@ from typing import Protocol
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.shell_table import KEY
+from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
-from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
+from muxpilot.shells.shell_phases import Phase
+from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
@@ -40,9 +42,7 @@ class PaneContext:
         self.trace = area("shells").child(server=tmux.socket, pane=row.id)
         self.activity = PaneActivity()
         self.scanner = MarkScanner()
-        self.stack = ShellStack(
-            self.scanner, self.notify, self._is_behind_other, timing=self.timing, trace=self.trace
-        )
+        self.stack = ShellStack(self.scanner, self.notify, timing=self.timing, trace=self.trace)
         self.stream: PaneStream | None = None
 
     @property
@@ -71,9 +71,6 @@ class PaneContext:
     def is_in_foreground(self, shell: NestedShell) -> bool | None:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
         return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
-
-    def _is_behind_other(self, shell: NestedShell) -> bool:
-        return self.is_in_foreground(shell) is False
 
     def is_replaced(self, shell: NestedShell) -> bool:
         """Return whether another program has taken the shell's place, in the same process."""

@@ -13,12 +13,14 @@ from contextlib import AsyncExitStack, suppress
 from muxpilot.errors import MuxpilotError, PaneDead
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_runner import CommandRun
+from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkKind, ShellMark
 from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.prompt_ready import PromptWaiter
-from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
+from muxpilot.shells.shell_phases import Phase, ShellEvent
+from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream, Tmux
@@ -146,15 +148,15 @@ class PaneShell:
         self.pane.activity.read_offset = event.offset + len(event.data)
         for item in self.pane.scanner.feed(event.data, event.offset):
             if isinstance(item, ShellMark):
-                self.stack.feed_mark(item)
-                self._after_mark(item)
+                if self.stack.feed_mark(item):
+                    self._after_mark(item)
             else:
                 self.stack.feed_text(item)
 
     def _handle_gap(self, event: Gap) -> None:
         self.trace.debug("gap in the stream", lost=event.lost_bytes, reason=event.reason)
         for shell in self.stack.shells:
-            shell.enter(Phase.UNKNOWN, why="a gap in the stream")
+            self.stack.handle(shell, ShellEvent.GAP)
             if shell.command is not None:
                 shell.command.output.lost_bytes += event.lost_bytes or 1
 
@@ -204,9 +206,7 @@ class PaneShell:
     async def _finish_without_prompt(self, shell: NestedShell) -> None:
         """End a command whose prompt takes its time, or has lost its mark, once the shell reads."""
         await self._wait_until_all_read()
-        if shell.phase is Phase.FINISHED:
-            shell.enter(Phase.UNKNOWN, why="no prompt mark came after the status")
-            self.stack.finish_command(shell)
+        if shell.phase is Phase.FINISHED and self.stack.handle(shell, ShellEvent.PROMPT_MISSING):
             self.pane.notify()
 
     async def _wait_until_all_read(self) -> None:

@@ -6,9 +6,10 @@ from muxpilot.errors import Refused
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
 from muxpilot.shells.loader import MarkLoader
+from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
-from muxpilot.shells.shell_stack import NestedShell, Phase
+from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.terminal.prompt_signs import (
     looks_like_remote_shell_prompt,
     looks_like_shell_prompt,
@@ -81,7 +82,7 @@ class PromptWaiter:
         pane, prompt, stream = self._pane, shell.prompt, self._pane.stream
         assert stream is not None
         if pane.is_in_foreground(shell) is False:
-            return _PROGRAM_RUNS
+            return await self._enter_shell(shell)  # a person may have opened another shell
         if not shell.kind.marks_start:
             await self._wait_for_plain_prompt(shell)
         if prompt.person_typed_at == stream.end:
@@ -151,6 +152,8 @@ class PromptWaiter:
         line = await pane.tmux.capture.text_before_cursor(pane.pane)
         if state.waiting_for == "shell":
             if shell is not None and state.foreground_pid == shell.pid:
+                if shell.phase is Phase.PROMPT:
+                    return "A program has just ended."
                 if shell.phase is Phase.RUNNING and not pane.is_replaced(shell):
                     return "The shell itself reads a line."
                 if await self._is_prompt_by_key(shell):
@@ -165,7 +168,7 @@ class PromptWaiter:
         pane = self._pane
         if not shell.kind.has_key or pane.is_replaced(shell) or await pane.ask_typed_length(shell) is None:
             return False
-        shell.enter(Phase.PROMPT, why="the private key answered")
+        pane.stack.handle(shell, ShellEvent.KEY_ANSWERED)
         shell.prompt.offset = pane.stream.end if pane.stream is not None else 0
         shell.prompt.may_have_typeahead = shell.prompt.typed_length != 0
         return not shell.prompt.may_have_typeahead

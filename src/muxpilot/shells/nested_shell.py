@@ -1,0 +1,120 @@
+"""One shell in a pane: who it is, what is known about its prompt, and the line that was typed there last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from muxpilot.shell_table import SHELLS, ShellKind
+from muxpilot.shells.command import Command
+from muxpilot.shells.echo import may_be_echo_of
+from muxpilot.shells.osc133 import MarkOrder
+from muxpilot.shells.shell_phases import Phase
+from muxpilot.trace import Trace, area
+
+
+@dataclass(slots=True, eq=False)
+class PromptState:
+    """What is known about a shell's prompt, and about the text that a person has typed there."""
+
+    offset: int = 0  # in the stream, after the prompt's last byte
+    since: bytearray = field(default_factory=bytearray)  # printed after the prompt, before our typing
+    typed_length: int | None = None  # how much is typed, as the private key reported last
+    person_typed_at: int | None = None  # the stream's end when text of a person was found at the prompt
+    may_have_typeahead: bool = False  # the last command ran long enough for a person to type ahead
+    is_first: bool = True  # we have typed nothing at its prompt yet
+
+
+@dataclass(slots=True, eq=False)
+class TypedLine:
+    """The line that was typed last at a shell's prompt, and what is known about it."""
+
+    text: str = ""
+    began_at: float = 0.0
+    echo: bytearray | None = None  # printed since the typing; None when output has begun or ended
+    is_capturing: bool = False  # bytes are output of the command
+    has_output: bool = False  # the command has printed something
+    # The command that has started may be a line that a person typed just before ours.
+    is_unconfirmed: bool = False
+    untyped_lines: list[str] | None = None  # lines of the same command that are typed after this one
+
+    def begin(self, text: str) -> None:
+        """Note that this line is about to be typed."""
+        self.text, self.began_at, self.echo = text, time.monotonic(), bytearray()
+        self.is_capturing = self.has_output = self.is_unconfirmed = False
+
+    def stop_capturing(self) -> None:
+        self.is_capturing, self.echo = False, None
+
+    def text_after_echo(self) -> bytes:
+        """Return what a shell printed after the echo of a line that never started."""
+        return bytes(self.echo or b"").partition(b"\n")[2]
+
+
+@dataclass(slots=True, eq=False)
+class NestedShell:
+    """One shell in a pane. Only `shell_phases.change_phase` changes its phase."""
+
+    nonce: str
+    kind: ShellKind
+    order: MarkOrder  # its pid, and the numbers of its marks
+    trace: Trace = field(default_factory=lambda: area("shells"))
+    image: int | None = None  # changes when the process becomes another program
+    phase: Phase = Phase.STARTING
+    command: Command | None = None
+    status: int | None = None  # of the last command
+    prompt: PromptState = field(default_factory=PromptState)
+    line: TypedLine = field(default_factory=TypedLine)
+
+    @property
+    def pid(self) -> int:
+        return self.order.pid
+
+    def may_have_started_our_line(self) -> bool:
+        """Return whether the echo before a start mark can be that of the line that we typed."""
+        if b"\n" in self.prompt.since:
+            return False  # a person's line was ended before ours was typed
+        echo = bytes(self.prompt.since + (self.line.echo or b""))
+        return self.command is None or may_be_echo_of(
+            echo, self.line.text, is_decorated=self.kind.decorates_echo
+        )
+
+    def runs_unsure_line(self) -> bool:
+        """Return whether the command that has ended may have been a person's."""
+        return self.line.is_unconfirmed and self.phase is Phase.FINISHED
+
+    def snapshot(self) -> dict[str, str | int | None]:
+        """Return what another process must know to read on in this shell's marks, as plain values."""
+        return {
+            "nonce": self.nonce,
+            "kind": self.kind.name,
+            "pid": self.order.pid,
+            "serial": self.order.serial,
+            "started": self.order.started,
+            "phase": self.phase.value,
+            "status": self.status,
+            "image": self.image,
+            "promptOffset": self.prompt.offset,
+        }
+
+
+def restore_shell(saved: Mapping[str, str | int | None], *, trace: Trace) -> NestedShell:
+    """Return the shell that `NestedShell.snapshot` described; raise ValueError if it cannot be one."""
+    kind = SHELLS.get(str(saved["kind"]))
+    numbers = [saved[name] for name in ("pid", "serial", "started", "promptOffset")]
+    if kind is None or not all(isinstance(number, int) for number in numbers):
+        raise ValueError("this is no shell")
+    pid, serial, started, offset = (int(number or 0) for number in numbers)
+    status, image = (saved[name] for name in ("status", "image"))
+    shell = NestedShell(
+        str(saved["nonce"]),
+        kind,
+        MarkOrder(pid, serial, started),
+        trace.child(shell=kind.name),
+        image=image if isinstance(image, int) else None,
+        phase=Phase(saved["phase"]),
+        status=status if isinstance(status, int) else None,
+    )
+    shell.prompt.offset = offset
+    return shell
