@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from muxpilot.shells.command import CommandStatus
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.osc133 import MarkKind
 from muxpilot.shells.shell_stack import Phase
 from tests.contract.source import ROOT, SOURCE, definitions, files, package_of, tree

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.processes.stopped_jobs import has_stopped_child
 from muxpilot.shell_table import KEY
+from muxpilot.shells.command import Command
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
 from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
+
+# Commands that resume a stopped job.
+_RESUMES = re.compile(r"\s*(fg\b|%)")
+# What shells print when a job is stopped; each at the end of the output.
+_STOP_NOTICE = re.compile(
+    r"(?i)(^\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
+)
+_NOTICE_BYTES = 400
 
 # Returns a context in which no other caller of this muxpilot types into the pane.
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -41,7 +52,12 @@ class PaneContext:
         self.activity = PaneActivity()
         self.scanner = MarkScanner()
         self.stack = ShellStack(
-            self.scanner, self.notify, self._is_behind_other, timing=self.timing, trace=self.trace
+            self.scanner,
+            self.notify,
+            self._is_behind_other,
+            has_stopped_job=self._has_stopped_job,
+            timing=self.timing,
+            trace=self.trace,
         )
         self.stream: PaneStream | None = None
 
@@ -74,6 +90,19 @@ class PaneContext:
 
     def _is_behind_other(self, shell: NestedShell) -> bool:
         return self.is_in_foreground(shell) is False
+
+    def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
+        """Return whether a job of this command was stopped: its status alone may be any program's own.
+
+        On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
+        On another host only the shell's notice shows it.
+        """
+        began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
+        has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
+        if has_child is None:
+            has_child = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
+        shell.trace.debug("a job may be stopped", status=shell.status, is_stopped=has_child)
+        return has_child
 
     def is_replaced(self, shell: NestedShell) -> bool:
         """Return whether another program has taken the shell's place, in the same process."""

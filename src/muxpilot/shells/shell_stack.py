@@ -23,8 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from muxpilot.processes.stopped_jobs import STOPPED_STATUSES
 from muxpilot.shell_table import SHELLS, ShellKind, exit_code
-from muxpilot.shells.command import Command
+from muxpilot.shells.command import Command, ShellId
 from muxpilot.shells.echo import find_echo_end, may_be_echo_of
 from muxpilot.shells.osc133 import MarkKind, MarkScanner, ShellMark
 from muxpilot.timing import ShellTiming
@@ -81,12 +82,17 @@ class NestedShell:
     kind: ShellKind
     pid: int
     trace: Trace = field(default_factory=lambda: area("shells"))
+    depth: int = 0  # its place in the stack
     image: int | None = None  # changes when the process becomes another program
     phase: Phase = Phase.STARTING
     command: Command | None = None
     status: int | None = None  # of the last command
     prompt: PromptState = field(default_factory=PromptState)
     line: TypedLine = field(default_factory=TypedLine)
+
+    @property
+    def id(self) -> ShellId:
+        return ShellId(self.nonce, self.pid, self.depth)
 
     def enter(self, phase: Phase, *, why: str) -> None:
         """Change the phase."""
@@ -129,6 +135,7 @@ class ShellStack:
         notify: Callable[[], None],
         is_behind_other: Callable[[NestedShell], bool],
         *,
+        has_stopped_job: Callable[[NestedShell, Command], bool] = lambda shell, command: False,
         timing: ShellTiming | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -138,6 +145,7 @@ class ShellStack:
         self._scanner = scanner
         self._notify = notify
         self._is_behind_other = is_behind_other
+        self._has_stopped_job = has_stopped_job
         self._timing = timing or ShellTiming()
         self._trace = trace or area("shells")
 
@@ -220,6 +228,8 @@ class ShellStack:
             return
         if shell.status is None:
             command.mark_lost("The command was given up before it was complete.")
+        elif shell.status in STOPPED_STATUSES and self._has_stopped_job(shell, command):
+            command.mark_stopped()
         else:
             command.finish(shell.status, "Interrupted." if shell.status == _INTERRUPTED else None)
 
@@ -229,7 +239,8 @@ class ShellStack:
         if kind is None or self._find(mark.nonce) is not None:
             return
         trace = self._trace.child(shell=name, depth=len(self.shells))
-        self.shells.append(NestedShell(mark.nonce, kind, int(pid) if pid.isdigit() else 0, trace))
+        depth, number = len(self.shells), int(pid) if pid.isdigit() else 0
+        self.shells.append(NestedShell(mark.nonce, kind, number, trace, depth))
         trace.debug("shell pushed", shell_pid=pid)
 
     def _pop(self, reason: str, *, is_nonce_kept: bool = False) -> NestedShell:
@@ -293,10 +304,12 @@ class ShellStack:
             shell.command.output.restart()
         shell.line.is_unconfirmed = False
 
-    def _on_output_end(self, shell: NestedShell, _: ShellMark) -> None:
+    def _on_output_end(self, shell: NestedShell, mark: ShellMark) -> None:
         if shell.command is not None and shell.line.echo and shell.phase is Phase.TYPED:
             self._discard_unconfirmed(shell)
             shell.command.output.feed(shell.text_after_echo())
+        if shell.command is not None:
+            shell.command.end_offset = mark.end
         for inner in self.shells[self.shells.index(shell) :]:
             inner.stop_capturing()
 
