@@ -42,7 +42,11 @@ def opens_shell(argv: Arguments) -> bool:
     if (rule := _RULES.get(name)) is not None:
         return rule(rest)
     kind = recognize_shell([name], list(argv))
-    return kind is not None and takes_commands(kind, list(argv))
+    if kind is not None and takes_commands(kind, list(argv)):
+        return True
+    # A script, such as /usr/bin/python3 /usr/bin/pipenv shell, is known by its own name.
+    script = basename(rest[0]) if rest and "/" in rest[0] else ""
+    return script in _RULES and opens_shell([script, *rest[1:]])
 
 
 def _wraps_shell(arguments: Arguments, values: str) -> bool:

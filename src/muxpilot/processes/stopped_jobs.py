@@ -7,8 +7,9 @@ import time
 
 from muxpilot.processes.proc import PROC, ProcReader, find_stat
 
-# A shell reports a stopped job as 128 plus the signal.
-STOPPED_STATUSES = frozenset(128 + number for number in (signal.SIGTSTP, signal.SIGSTOP, signal.SIGTTIN))
+# A shell reports a stopped job as 128 plus the signal, or as success.
+_SIGNALS = (signal.SIGTSTP, signal.SIGSTOP, signal.SIGTTIN)
+STOPPED_STATUSES = frozenset((0, *(128 + number for number in _SIGNALS)))
 _TICKS_PER_S = 100  # of the times in /proc, on every architecture of Linux
 
 

@@ -91,6 +91,7 @@ _ROWS = (
         line_error=b"fish: ",
         drops_early_keys=True,
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
         short_options_with_value="oCdDfp",
         long_options_with_value=("--init-command", "--profile", "--features", "--debug"),
     ),
@@ -130,6 +131,7 @@ _ROWS = (
         own_startup_file=".kshrc",
         script="sh.sh",
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
     ),
     ShellKind(
         "mksh",
@@ -143,6 +145,7 @@ _ROWS = (
         start_script="posix-start.sh",
         own_startup_file=".mkshrc",
         script="mksh.sh",
+        reports_stop_as_success=True,
     ),
     # Recognized, but without marks.
     ShellKind("pdksh", programs=("pdksh", "oksh")),

@@ -24,9 +24,11 @@ from muxpilot.trace import area
 _RESUMES = re.compile(r"\s*(fg\b|%)")
 # What shells print when a job is stopped; each at the end of the output.
 _STOP_NOTICE = re.compile(
-    r"(?i)(^\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
+    r"(?i)((^|\^Z)\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
 )
 _NOTICE_BYTES = 400
+# A command that leaves a job in the background, whose notice would look the same.
+_BACKGROUND = re.compile(r"(?<![&<>])&(?![&>])")
 
 # Returns a context in which no other caller of this muxpilot types into the pane.
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -95,12 +97,16 @@ class PaneContext:
         """Return whether a job of this command was stopped: its status alone may be any program's own.
 
         On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
-        On another host only the shell's notice shows it.
+        On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
         """
+        has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
+        is_shown = shell.kind.reports_stop_as_success and has_notice and not _BACKGROUND.search(command.text)
+        if shell.status == 0 and not is_shown:
+            return False
         began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
         has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
         if has_child is None:
-            has_child = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
+            has_child = has_notice
         shell.trace.debug("a job may be stopped", status=shell.status, is_stopped=has_child)
         return has_child
 
