@@ -169,14 +169,13 @@ class CommandRun:
             # The marks may be on their way.
             is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
             return is_quiet and await self._continue_without_marks(state, line)
-        if self._has_opened_shell(state, line) and not (state.is_remote and await self._is_full_screen()):
+        if state.is_remote and not state.is_known and await self._is_full_screen():
+            self._report_full_screen(state)
+            return False
+        if self._has_opened_shell(state, line):
             command.trace.debug("the command opened a shell", evidence=state.evidence)
             command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
             return True
-        if state.is_remote and not state.is_known and await self._is_full_screen():
-            command.trace.debug("a full-screen program is in front", evidence=state.evidence)
-            command.set_waiting("key", describe_full_screen(state))
-            return False
         kind = self._find_input_kind(state, line)
         if command.trace.is_debug:
             silence_ms = round(pane.activity.silence_s() * 1000)
@@ -187,10 +186,14 @@ class CommandRun:
         return False
 
     async def _is_full_screen(self) -> bool:
-        """Return whether a full-screen program is quiet: behind ssh only the screen shows it."""
-        pane = self._pane
-        is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
-        return is_quiet and (await pane.tmux.panes.get(pane.pane)).is_alternate
+        return (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
+
+    def _report_full_screen(self, state: ForegroundState) -> None:
+        """Report a full-screen program that is quiet: behind ssh only the screen shows it."""
+        is_quiet = self._pane.activity.silence_s() >= 2 * self._pane.timing.first_input_check_s
+        self._command.trace.debug("a full-screen program is in front", is_quiet=is_quiet)
+        if is_quiet:
+            self._command.set_waiting("key", describe_full_screen(state))
 
     def _is_stream_behind(self, line: str) -> bool:
         """Return whether bytes that tmux shows already are still on their way to us.
