@@ -16,6 +16,16 @@ class ShellTiming:
     # How often that is checked: at first, and at most after checks that found no change.
     first_prompt_check_s: float = 0.05
     longest_prompt_check_s: float = 1.0
+    # What is in front of a command must stay there for this time before the pane counts as occupied: a line
+    # that a person has just typed is about to run. Callers are told within a second.
+    occupied_s: float = 0.4
+    occupied_check_s: float = 0.2
+    # A shell that is still starting is waited for so long before it counts as a program.
+    shell_start_s: float = 10.0
+    # How long a call waits before it answers that its command is queued, without knowing what is in front.
+    admission_s: float = 0.9
+    # How often a call whose command is queued looks whether the command before it waits for input.
+    queue_check_s: float = 0.25
     # A pane that printed more recently is busy: its program may not have printed its prompt yet.
     busy_s: float = 0.15
     # A shell that we started loads our marks after its own start-up files. Loading them once more before
@@ -150,12 +160,6 @@ class WatchTiming:
     # The reader of the pane's marks may be behind the stream when a watch begins. Wait for it, or the watch
     # takes the rest of an old command for new output.
     marks_catch_up_s: float = 1.0
-
-    # Before a command is typed into a pane that exists: is a shell at its prompt?
-    # A program that is busy for a moment gets this long, and a shell, which may still be starting, longer.
-    busy_program_s: float = 1.0
-    busy_shell_s: float = 5.0
-    prompt_check_s: float = 0.02
 
     # A shell that has printed its prompt reads within a few milliseconds. pane-state waits for that, so often
     # and so long, or it would report a prompt as a busy shell.

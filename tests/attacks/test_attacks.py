@@ -172,7 +172,7 @@ async def test_t15_what_the_terminal_answers_is_not_joined_to_a_command(rig: Rig
     async def is_held_back() -> bool:
         now = await rig.call("get-command-result", commandId=answer["commandId"])
         assert now["status"] == "queued"
-        return "typed at the prompt" in (now["reason"] or "")
+        return "typed at the prompt" in now.get("reason", "")
 
     await eventually(is_held_back)
     await rig.call("send-keys", paneId=made.pane, keys="C-u", literal=False)

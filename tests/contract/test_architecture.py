@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from muxpilot.shells.command import CommandStatus
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.osc133 import MarkKind
 from muxpilot.shells.shell_phases import TRANSITIONS, Phase, ShellEvent
 from tests.contract.source import ROOT, SOURCE, files, package_of, tree

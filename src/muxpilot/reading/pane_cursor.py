@@ -85,6 +85,11 @@ class PaneReaders:
         row = await tmux.panes.get(pane)
         return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
 
+    async def make_cursor_in(self, tmux: Tmux, row: Pane, offset: int) -> str:
+        """Return the same for a pane whose row is known and that shows no full-screen program."""
+        row = replace(row, is_alternate=False)
+        return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
+
     async def find_position(self, tmux: Tmux, pane: PaneId, cursor: str) -> StreamPosition:
         """Return where a cursor is in the pane's stream. Raise BadInput if it is not one of this pane."""
         row = await tmux.panes.get(pane)

@@ -13,12 +13,12 @@ from contextlib import suppress
 
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.processes.decide import WaitingFor
+from muxpilot.processes.repl_prompts import FindPrompt, InputStyle
 from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.records import record
 from muxpilot.repl.exchange import MOST_OUTPUT, Exchange, StreamListener
 from muxpilot.repl.outcome import Outcome, OutcomeDetector
-from muxpilot.repl.prompt_table import FindPrompt, InputStyle
 from muxpilot.repl.steps import InputMethod, InputStep, split_into_steps, validate_input
 from muxpilot.repl.wait_ready import ReadyProgram, wait_for_program
 from muxpilot.shells.command_output import CommandOutput

@@ -103,6 +103,7 @@ _ROWS = (
         line_error=b"fish: ",
         drops_early_keys=True,
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
         short_options_with_value="oCdDfp",
         long_options_with_value=("--init-command", "--profile", "--features", "--debug"),
     ),
@@ -142,6 +143,7 @@ _ROWS = (
         own_startup_file=".kshrc",
         script="sh.sh",
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
     ),
     ShellKind(
         "mksh",
@@ -155,6 +157,7 @@ _ROWS = (
         start_script="posix-start.sh",
         own_startup_file=".mkshrc",
         script="mksh.sh",
+        reports_stop_as_success=True,
     ),
     # Recognized, but without marks.
     ShellKind("pdksh", programs=("pdksh", "oksh")),

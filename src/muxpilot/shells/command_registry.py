@@ -7,10 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from muxpilot.errors import BadInput, PaneDead, Refused
-from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.processes.shell_openers import find_shell_opener
+from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.pane_context import CommandTypingLock
 from muxpilot.shells.pane_shell import PaneShell
+from muxpilot.shells.shell_binding import describe_end
 from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId, Tmux
@@ -45,23 +48,120 @@ class CommandRegistry:
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneShell] = {}
         self._commands: dict[str, Command] = {}
+        # Commands that may have opened a shell, whose end no answer has told yet.
+        self._told_running: dict[str, Command] = {}
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
 
     async def submit(
-        self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0, call: int | None = None
+        self,
+        tmux: Tmux,
+        pane: PaneId,
+        text: str,
+        *,
+        delay_s: float = 0.0,
+        may_queue: bool = False,
+        prepare: Callable[[Command], None] | None = None,
+        call: int | None = None,
     ) -> Command:
-        """Queue a command for a pane. It runs when the pane's shell takes it. `call` is for the log."""
+        """Queue a command for a pane. It runs when the pane's shell takes it. `call` is for the log.
+
+        Raise Refused within a second if something else is in front, unless the caller wants to wait
+        (`may_queue`). Behind commands of ours that do not wait for input it is always queued. `prepare` is
+        called with the command before it can begin.
+        """
         text = validate_command(text)
         shell = await self.open_pane(tmux, pane)
         await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
         output = CommandOutput(shell.pane.row.height, self._output_limit_bytes)
-        command = Command(tmux.socket, pane, text, output, delay_s)
+        command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
         command.trace = shell.trace.child(command=command.id)
+        await self._bind(shell, command)
         self._forget_old_commands()
         self._commands[command.id] = command
+        if prepare is not None:
+            prepare(command)
         shell.submit(command, call=call)
+        await self._wait_for_admission(command)
         return command
+
+    async def _bind(self, shell: PaneShell, command: Command) -> None:
+        """Decide which shell the command is meant for. Raise Refused if what is in front waits for input."""
+        if shell.find_occupant() is not None and not command.may_queue:
+            await shell.recheck_front()
+        occupant = shell.find_occupant()
+        if occupant is not None and not command.may_queue:
+            command.trace.debug("command refused", obstacle=occupant.text)
+            raise occupant.to_refusal(command.pane)
+        is_behind_other = command.may_queue and (occupant is not None or shell.is_idle)
+        command.is_admitted = command.may_queue
+        command.binding = await shell.bind_to_front() if is_behind_other else shell.bind_to_queue()
+        command.trace.debug("command bound", binding=type(command.binding).__name__)
+
+    async def _wait_for_admission(self, command: Command) -> None:
+        """Wait until it is known that the pane takes the command; raise Refused if it is occupied."""
+        deadline = time.monotonic() + self.timing.admission_s
+        while command.status is CommandStatus.QUEUED and not command.is_admitted:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
+            await command.wait_for_change(left_s, since=command.changes)
+        self._raise_refusal(command)
+
+    def _raise_refusal(self, command: Command) -> None:
+        if command.refusal is not None:
+            self._commands.pop(command.id, None)
+            raise command.refusal
+
+    async def wait_for_result(self, command: Command, timeout_s: float) -> bool:
+        """Wait as `wait_until_done_or_waiting` does. Raise Refused if the pane turns out to be occupied.
+
+        The command may be queued behind one of ours that begins to wait for input, or behind a shell that
+        takes long to start. After the call has returned, the command stays in the queue.
+        """
+        deadline = time.monotonic() + timeout_s
+        while command.status is CommandStatus.QUEUED and not command.may_queue:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                break
+            await command.wait_for_change(min(left_s, self.timing.queue_check_s), since=command.changes)
+            shell = self._find_pane_of(command)
+            occupant = shell.find_occupant(command) if shell is not None else None
+            if occupant is not None and shell is not None and command.status is CommandStatus.QUEUED:
+                shell.withdraw(command)
+                command.refuse(occupant.to_refusal(command.pane))
+            self._raise_refusal(command)
+        command.is_admitted = True
+        return await self.wait_until_done_or_waiting(command, max(0.0, deadline - time.monotonic()))
+
+    def take_notes(self, command: Command) -> tuple[str, ...]:
+        """Return notes on commands of the same pane that opened a shell and have ended since the last answer.
+
+        Each is told once: the caller may believe that its shell still stands there.
+        """
+        ended = [
+            other
+            for other in self._told_running.values()
+            if (other.socket, other.pane) == (command.socket, command.pane)
+            and other is not command
+            and other.status.is_final
+        ]
+        for other in ended:
+            del self._told_running[other.id]
+        return tuple(describe_end(other) for other in ended if not other.is_end_told)
+
+    def note_answer(self, command: Command) -> None:
+        """Note what an answer has told about a command: that it runs, or how it ended."""
+        if command.status.is_final:
+            command.is_end_told = True
+            self._told_running.pop(command.id, None)
+        elif command.opened_shell or find_shell_opener(command.text) is not None:
+            self._told_running[command.id] = command
+
+    def find_server(self, command: Command) -> Tmux | None:
+        """Return the tmux server of a command's pane, if that is open."""
+        shell = self._find_pane_of(command)
+        return shell.pane.tmux if shell is not None else None
 
     async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
         """Return the shells of a pane, and follow them from now on."""
@@ -201,4 +301,5 @@ class CommandRegistry:
         for index, command in enumerate(ended):
             if index < surplus or now - (command.ended_at or now) > self._kept_s:
                 del self._commands[command.id]
+                self._told_running.pop(command.id, None)
                 command.output.close()

@@ -10,23 +10,26 @@ from __future__ import annotations
 import os
 
 from muxpilot.errors import Refused, Unavailable
-from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
 from muxpilot.shells.loader import MarkLoader
 from muxpilot.shells.nested_shell import NestedShell
+from muxpilot.shells.occupant import (
+    describe_full_screen,
+    describe_input,
+    find_input_kind,
+    is_remote_shell_prompt,
+)
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.type_command import lines_for, needs_file, type_line
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
-from muxpilot.terminal.prompt_signs import looks_like_question, looks_like_remote_shell_prompt
+from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
 
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
 _ERASE_PROMPT = b"\r" + ERASE_ROW_BYTES
-
-_INPUT_WORDS = {"line": "a line of input", "password": "a password", "key": "a key"}
 
 
 class CommandRun:
@@ -167,6 +170,9 @@ class CommandRun:
             # The marks may be on their way.
             is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
             return is_quiet and await self._continue_without_marks(state, line)
+        if state.is_remote and not state.is_known and await self._is_full_screen():
+            self._report_full_screen(state)
+            return False
         if self._has_opened_shell(state, line):
             command.trace.debug("the command opened a shell", evidence=state.evidence)
             command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
@@ -177,8 +183,18 @@ class CommandRun:
             command.trace.debug(
                 "checked for input", waits_for=kind, evidence=state.evidence, silence_ms=silence_ms
             )
-        command.set_waiting(kind, _describe_input(kind, state, line) if kind else None)
+        command.set_waiting(kind, describe_input(kind, state, line) if kind else None)
         return False
+
+    async def _is_full_screen(self) -> bool:
+        return (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
+
+    def _report_full_screen(self, state: ForegroundState) -> None:
+        """Report a full-screen program that is quiet: behind ssh only the screen shows it."""
+        is_quiet = self._pane.activity.silence_s() >= 2 * self._pane.timing.first_input_check_s
+        self._command.trace.debug("a full-screen program is in front", is_quiet=is_quiet)
+        if is_quiet:
+            self._command.set_waiting("key", describe_full_screen(state))
 
     def _is_stream_behind(self, line: str) -> bool:
         """Return whether bytes that tmux shows already are still on their way to us.
@@ -234,23 +250,16 @@ class CommandRun:
             return state.foreground_pid != self._shell.pid or pane.is_replaced(self._shell)
         is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
         is_raw_remote = state.is_remote and not state.is_canonical
-        return is_raw_remote and is_quiet and looks_like_remote_shell_prompt(line)
+        return is_raw_remote and is_quiet and is_remote_shell_prompt(state, line)
 
     def _find_input_kind(self, state: ForegroundState, line: str) -> str | None:
         """Return what the command waits for, by the system's answer and by the text before the cursor."""
-        kind: str | None = "line" if state.waiting_for == "shell" else state.waiting_for
+        kind = find_input_kind(state, line)
         if state.is_remote and not state.is_known:
-            is_question = looks_like_question(line) and not looks_like_remote_shell_prompt(line)
+            is_question = looks_like_question(line) and not is_remote_shell_prompt(state, line)
             kind = "line" if is_question and not state.is_canonical else None
         if kind is None:
             return None
         is_asked = kind == "password" or looks_like_question(line) or bool(line.strip())
         is_late = self._pane.activity.silence_s() >= self._pane.timing.unasked_input_s
         return kind if is_asked or is_late else None
-
-
-def _describe_input(kind: str, state: ForegroundState, line: str) -> str:
-    program = SCREEN_PROGRAMS.get(state.foreground_cmd)
-    if program is not None and program.kind == kind:
-        return f"The {kind} {state.foreground_cmd} is in front. Leave it with {program.leave_keys}."
-    return f"It waits for {_INPUT_WORDS[kind]}: {line.strip()[-200:]!r}."

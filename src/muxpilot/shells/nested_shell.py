@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muxpilot.shell_table import SHELLS, ShellKind
-from muxpilot.shells.command import Command
+from muxpilot.shells.command import Command, ShellId
 from muxpilot.shells.echo import may_be_echo_of
 from muxpilot.shells.osc133 import MarkOrder
 from muxpilot.shells.shell_phases import Phase
@@ -60,6 +60,7 @@ class NestedShell:
     kind: ShellKind
     order: MarkOrder  # its pid, and the numbers of its marks
     trace: Trace = field(default_factory=lambda: area("shells"))
+    depth: int = 0  # its place in the stack
     image: int | None = None  # changes when the process becomes another program
     phase: Phase = Phase.STARTING
     command: Command | None = None
@@ -70,6 +71,10 @@ class NestedShell:
     @property
     def pid(self) -> int:
         return self.order.pid
+
+    @property
+    def id(self) -> ShellId:
+        return ShellId(self.nonce, self.pid, self.depth)
 
     def may_have_started_our_line(self) -> bool:
         """Return whether the echo before a start mark can be that of the line that we typed."""
@@ -99,7 +104,7 @@ class NestedShell:
         }
 
 
-def restore_shell(saved: Mapping[str, str | int | None], *, trace: Trace) -> NestedShell:
+def restore_shell(saved: Mapping[str, str | int | None], *, trace: Trace, depth: int = 0) -> NestedShell:
     """Return the shell that `NestedShell.snapshot` described; raise ValueError if it cannot be one."""
     kind = SHELLS.get(str(saved["kind"]))
     numbers = [saved[name] for name in ("pid", "serial", "started", "promptOffset")]
@@ -112,6 +117,7 @@ def restore_shell(saved: Mapping[str, str | int | None], *, trace: Trace) -> Nes
         kind,
         MarkOrder(pid, serial, started),
         trace.child(shell=kind.name),
+        depth=depth,
         image=image if isinstance(image, int) else None,
         phase=Phase(saved["phase"]),
         status=status if isinstance(status, int) else None,

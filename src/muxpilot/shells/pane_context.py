@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.processes.stopped_jobs import has_stopped_child
 from muxpilot.shell_table import KEY
+from muxpilot.shells.command import Command
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
@@ -18,6 +21,16 @@ from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
+
+# Commands that resume a stopped job.
+_RESUMES = re.compile(r"\s*(fg\b|%)")
+# What shells print when a job is stopped; each at the end of the output.
+_STOP_NOTICE = re.compile(
+    r"(?i)((^|\^Z)\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
+)
+_NOTICE_BYTES = 400
+# A command that leaves a job in the background, whose notice would look the same.
+_BACKGROUND = re.compile(r"(?<![&<>])&(?![&>])")
 
 # Returns a context in which no other caller of this muxpilot types into the pane.
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -42,7 +55,13 @@ class PaneContext:
         self.trace = area("shells").child(server=tmux.socket, pane=row.id)
         self.activity = PaneActivity()
         self.scanner = MarkScanner()
-        self.stack = ShellStack(self.scanner, self.notify, timing=self.timing, trace=self.trace)
+        self.stack = ShellStack(
+            self.scanner,
+            self.notify,
+            has_stopped_job=self._has_stopped_job,
+            timing=self.timing,
+            trace=self.trace,
+        )
         self.stream: PaneStream | None = None
 
     @property
@@ -71,6 +90,23 @@ class PaneContext:
     def is_in_foreground(self, shell: NestedShell) -> bool | None:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
         return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
+
+    def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
+        """Return whether a job of this command was stopped: its status alone may be any program's own.
+
+        On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
+        On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
+        """
+        has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
+        is_shown = shell.kind.reports_stop_as_success and has_notice and not _BACKGROUND.search(command.text)
+        if shell.status == 0 and not is_shown:
+            return False
+        began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
+        has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
+        if has_child is None:
+            has_child = has_notice
+        shell.trace.debug("a job may be stopped", status=shell.status, is_stopped=has_child)
+        return has_child
 
     def is_replaced(self, shell: NestedShell) -> bool:
         """Return whether another program has taken the shell's place, in the same process."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
@@ -24,8 +25,11 @@ _DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
 # Other versions of muxpilot read this option too, so its name must stay as it is.
 _SAVED_OPTION = "@muxpilot_remained"
 
-# Called with the exit status, if it is known, and the reason.
-OnEnd = Callable[[int | None, str], None]
+
+class OnEnd(Protocol):
+    """Called with the exit status, if it is known, the reason, and the signal that ended the program."""
+
+    def __call__(self, status: int | None, reason: str, *, signal: int | None = None) -> None: ...
 
 
 class ExitKeeper:
@@ -146,7 +150,7 @@ class ExitKeeper:
             self._on_end(None, "it is gone")
             return
         await self.recover_output()
-        self._on_end(row.exit_code, "its program has ended")
+        self._on_end(row.exit_code, "its program has ended", signal=row.dead_signal)
         is_ours_to_close = self._saved == "off" or (self._saved == "failed" and row.exit_code == 0)
         is_theirs_to_keep = not self._is_kept and await self._set_options() == "on"
         if is_ours_to_close and not is_theirs_to_keep:

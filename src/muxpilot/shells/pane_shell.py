@@ -7,23 +7,32 @@ command that has opened a shell (`ssh`, `su`, `bash`) lets the next command go i
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from contextlib import AsyncExitStack, suppress
 
 from muxpilot.errors import MuxpilotError, PaneDead
-from muxpilot.shells.command import Command
+from muxpilot.processes.quick_checks import command_line, processes_below
+from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
+from muxpilot.shells.command import Command, ShellBinding
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
+from muxpilot.shells.occupant import Obstacle, describe_waiting_command
 from muxpilot.shells.osc133 import MarkKind, ShellMark
 from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.prompt_ready import PromptWaiter
+from muxpilot.shells.shell_binding import BehindProgram, InsideCommand, SameShell
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream, Tmux
+
+# The command takes the shell's place: the end of the process is its end.
+_EXEC = re.compile(r"\s*exec\s")
 
 
 class PaneShell:
@@ -47,6 +56,7 @@ class PaneShell:
         self._exit_keeper = ExitKeeper(self.pane, self.mark_ended)
         self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace)
         self._queue: deque[Command] = deque()
+        self._waiter: PromptWaiter | None = None
         self._worker: asyncio.Task[None] | None = None
         self._tasks = TaskSet(self.trace)
         self._resources = AsyncExitStack()
@@ -61,6 +71,20 @@ class PaneShell:
     def end_reason(self) -> str | None:
         """Return why the pane has ended; None while it lives."""
         return self.pane.activity.end_reason
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no command is queued or runs, but those that have opened a shell."""
+        return not self._pending
+
+    @property
+    def _pending(self) -> list[Command]:
+        """Return the commands of the queue that hold up the next one. Others are about to be removed."""
+        return [
+            command
+            for command in self._queue
+            if not command.status.is_final and command.waiting_for != "shell"
+        ]
 
     async def open(self) -> None:
         """Read the pane's stream, from its first byte on where we have it."""
@@ -93,10 +117,52 @@ class PaneShell:
         self._exit_keeper.close()
         await self._resources.aclose()
 
+    async def bind_to_front(self) -> BehindProgram:
+        """Return the binding of a command that waits for the program in front, whatever that is."""
+        pane, innermost = self.pane, self.stack.innermost
+        shells = [shell.id for shell in self.stack.shells]
+        state = await pane.read_state()
+        pid = state.foreground_pid
+        if pid is None or pane.is_remote or (innermost and pane.is_in_foreground(innermost) is not False):
+            # The front is the shell itself, or something behind ssh that cannot be seen.
+            is_unknown = innermost is None and pid is not None and not pane.is_remote
+            return BehindProgram(state.foreground_cmd, shells, [pid] if is_unknown and pid else [])
+        if state.is_shell:
+            return BehindProgram(state.foreground_cmd, [], [pid])
+        below, is_opener = processes_below(pid, pane.row.pid), opens_shell(command_line(pid))
+        return BehindProgram(state.foreground_cmd, shells, below, opens_shell=is_opener)
+
+    def bind_to_queue(self) -> ShellBinding | None:
+        """Return the binding of a command behind our own: to the same shell, or to the one that is opened."""
+        pending = self._pending
+        if not pending:
+            return None
+        before = pending[-1]
+        return InsideCommand(before) if find_shell_opener(before.text) else SameShell(before)
+
+    def find_occupant(self, command: Command | None = None) -> Obstacle | None:
+        """Return what is in front of the queue's commands, or of one of them, and does not go away."""
+        front = next(iter(self._pending), None)
+        if front is None or front is command:
+            return None
+        if front.status is CommandStatus.QUEUED:
+            return self._waiter.occupant if self._waiter is not None else None
+        is_waiting = front.waiting_for not in (None, "rest")
+        return describe_waiting_command(front) if is_waiting else None
+
+    async def recheck_front(self) -> None:
+        """Find out what the command in front waits for now: it may have got its answer meanwhile."""
+        front = next(iter(self._pending), None)
+        if front is not None and front.waiting_for not in (None, "rest"):
+            changes = front.changes
+            self.request_recheck()
+            await front.wait_for_change(self.pane.timing.queue_check_s, since=changes)
+
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
-        if self._queue:
-            command.reason = f"It waits for the command before it: {self._queue[0].text[:80]!r}."
+        if pending := self._pending:
+            command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
+            command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
         if self._worker is None or self._worker.done():
@@ -117,9 +183,15 @@ class PaneShell:
         """Return the shell that a command runs in."""
         return next((shell for shell in self.stack.shells if shell.command is command), None)
 
-    def mark_ended(self, status: int | None, reason: str) -> None:
-        """End all commands, because the pane has ended or is not read any more."""
+    def mark_ended(self, status: int | None, reason: str, *, signal: int | None = None) -> None:
+        """End all commands, because the pane has ended or is not read any more.
+
+        A shell that a signal has ended says nothing about its command, unless that had taken its place.
+        """
         if self.end_reason is None:
+            command = self.stack.shells[0].command if self.stack.shells else None
+            if signal is not None and not (command is not None and _EXEC.match(command.text)):
+                status, reason = None, f"its shell was ended by signal {signal}"
             self.trace.debug("pane ended", status=status, reason=reason, queued=len(self._queue))
             self.pane.activity.end_reason = reason
             self.stack.end_all(status, f"The pane has ended: {reason}.")
@@ -164,7 +236,7 @@ class PaneShell:
         self.stack.feed_text(self.pane.scanner.flush())
         if event.status is not None:
             await self._exit_keeper.recover_output()
-        self.mark_ended(event.status, event.reason)
+        self.mark_ended(event.status, event.reason, signal=event.signal)
         await self._exit_keeper.close_dead_remote_pane()
 
     def _after_mark(self, mark: ShellMark) -> None:
@@ -220,12 +292,13 @@ class PaneShell:
         while self._queue:
             command = self._queue[0]
             try:
-                waiter = PromptWaiter(
+                waiter = self._waiter = PromptWaiter(
                     self.pane, self._lock, is_starting=self._is_starting, has_hint=self._has_hint
                 )
                 shell = await waiter.wait_for_prompt(command)
                 if shell is not None:
                     self._is_starting = False
+                    command.ran_in = shell.id
                     await self._run(shell, command)
             except MuxpilotError as error:
                 if self.pane.is_remote and isinstance(error, PaneDead):

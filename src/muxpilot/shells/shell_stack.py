@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
+from muxpilot.processes.stopped_jobs import STOPPED_STATUSES
 from muxpilot.shell_table import SHELLS, exit_code
+from muxpilot.shells.command import Command
 from muxpilot.shells.echo import find_echo_end
 from muxpilot.shells.nested_shell import NestedShell, restore_shell
 from muxpilot.shells.osc133 import NO_SERIAL, MarkKind, MarkOrder, MarkScanner, ShellMark
@@ -37,6 +39,7 @@ class ShellStack:
         scanner: MarkScanner,
         notify: Callable[[], None],
         *,
+        has_stopped_job: Callable[[NestedShell, Command], bool] = lambda shell, command: False,
         timing: ShellTiming | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -44,6 +47,7 @@ class ShellStack:
         self.versions: ShellMark | None = None  # a shell's answer to the line that asks which one it is
         self._scanner = scanner
         self._notify = notify
+        self._has_stopped_job = has_stopped_job
         self._timing = timing or ShellTiming()
         self._trace = trace or area("shells")
 
@@ -100,7 +104,7 @@ class ShellStack:
 
     def _act_on_mark(self, shell: NestedShell, mark: ShellMark) -> None:
         if mark.kind is MarkKind.OUTPUT_END:
-            self._end_output(shell)
+            self._end_output(shell, mark)
         elif mark.kind is MarkKind.TYPED_LENGTH:
             shell.prompt.typed_length = mark.number
         else:
@@ -125,7 +129,7 @@ class ShellStack:
     def restore(self, saved: Iterable[Mapping[str, str | int | None]]) -> None:
         """Go on where `snapshot` was taken: with these shells, and the bytes after it."""
         for depth, values in enumerate(saved):
-            shell = restore_shell(values, trace=self._trace.child(depth=depth))
+            shell = restore_shell(values, trace=self._trace.child(depth=depth), depth=depth)
             self.shells.append(shell)
             self._scanner.nonces.add(shell.nonce)
             shell.trace.debug("shell restored", phase=shell.phase.value, serial=shell.order.serial)
@@ -163,6 +167,8 @@ class ShellStack:
             return
         if shell.status is None:
             command.mark_lost("The command was given up before it was complete.")
+        elif shell.status in STOPPED_STATUSES and self._has_stopped_job(shell, command):
+            command.mark_stopped()
         else:
             command.finish(shell.status, "Interrupted." if shell.status == _INTERRUPTED else None)
 
@@ -172,7 +178,8 @@ class ShellStack:
             self._trace.debug("mark dropped", kind=mark.kind.name, serial=mark.serial)
             return
         trace = self._trace.child(shell=kind.name, depth=len(self.shells))
-        self.shells.append(NestedShell(mark.nonce, kind, MarkOrder(mark.pid, mark.serial), trace))
+        order = MarkOrder(mark.pid, mark.serial)
+        self.shells.append(NestedShell(mark.nonce, kind, order, trace, depth=len(self.shells)))
         trace.debug("shell pushed", shell_pid=mark.pid, serial=mark.serial)
 
     def _pop(self, reason: str, *, is_nonce_kept: bool = False) -> NestedShell:
@@ -241,7 +248,7 @@ class ShellStack:
             shell.command.output.restart()
         shell.line.is_unconfirmed = False
 
-    def _end_output(self, shell: NestedShell) -> None:
+    def _end_output(self, shell: NestedShell, mark: ShellMark | None) -> None:
         """End the output of a shell's command, and of all inside it.
 
         What a shell prints about a line that it never started, such as a syntax error, follows the echo.
@@ -249,11 +256,13 @@ class ShellStack:
         if shell.command is not None and shell.line.echo and not shell.line.is_capturing:
             self._discard_unconfirmed(shell)
             shell.command.output.feed(shell.line.text_after_echo())
+        if shell.command is not None and mark is not None:
+            shell.command.end_offset = mark.end
         for inner in self.shells[self.shells.index(shell) :]:
             inner.line.stop_capturing()
 
     def _take_status(self, shell: NestedShell, mark: ShellMark | None) -> None:
-        self._end_output(shell)
+        self._end_output(shell, mark)
         elapsed_s = time.monotonic() - shell.line.began_at
         shell.prompt.may_have_typeahead = elapsed_s > self._timing.typeahead_s
         shell.status = exit_code(mark.number) if mark is not None else None

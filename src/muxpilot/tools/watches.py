@@ -67,13 +67,7 @@ async def start_and_watch(
     wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
     plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
-    start = start_command(
-        command,
-        ctx.services.shells,
-        is_new=pane_id is None,
-        timing=ctx.services.watches.timing,
-        call=ctx.call,
-    )
+    start = start_command(command, ctx.services.shells, call=ctx.call)
     return await ctx.services.watches.run(replace(plan, start=start))
 
 
