@@ -65,6 +65,7 @@ class FolderWatcher:
         return lambda: self._remove_watch(number)
 
     def close(self) -> None:
+        """Stop all watching."""
         for timer in self._pollers.values():
             timer.cancel()
         self._pollers.clear()

@@ -6,8 +6,8 @@ import os
 import re
 import stat
 from bisect import bisect_right
-from contextlib import contextmanager, suppress
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from muxpilot.records import record
@@ -47,11 +47,13 @@ class SegmentFiles:
         self.segments = sorted(filter(None, found), key=_order)
 
     def add(self, name: str) -> None:
+        """Add a segment that has appeared. Ignore other files."""
         segment = parse_name(name)
         if segment is not None and segment not in self.segments:
             self.segments = sorted([*self.segments, segment], key=_order)
 
     def remove(self, name: str) -> None:
+        """Forget a segment that is gone."""
         self.segments = [segment for segment in self.segments if segment.name != name]
 
     @property
