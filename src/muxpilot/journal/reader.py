@@ -29,8 +29,8 @@ class Missing:
 class JournalReader:
     """A position in a generation. `offset` is the absolute offset of the next byte.
 
-    It stays equal to what the names of the segments say, unless another program has cut a segment: offsets never go
-    back.
+    It stays equal to what the names of the segments say, unless another program has cut a segment: offsets
+    never go back.
     """
 
     def __init__(self, generation: Generation) -> None:
@@ -79,7 +79,7 @@ class JournalReader:
                 self.offset += len(data)
                 self._file_offset += len(data)
                 most -= len(data)
-            elif self._segment is not None and self.files.following(self._segment) is not None:
+            elif self._segment is not None and self.files.find_next(self._segment) is not None:
                 # The program creates the next segment only when it has written this one.
                 self._close_file()
             else:
@@ -110,7 +110,7 @@ class JournalReader:
 
     def _find_next(self) -> Segment | None:
         if self._segment is not None:
-            return self.files.following(self._segment)
+            return self.files.find_next(self._segment)
         return self._first or next(iter(self.files.segments), None)
 
     def _note_loss(self, segment: Segment, events: list[bytes | Missing]) -> None:

@@ -61,7 +61,7 @@ class SegmentFiles:
         """Return the oldest offset that the folder holds, or None if it holds nothing."""
         return self.segments[0].offset if self.segments else None
 
-    def following(self, segment: Segment) -> Segment | None:
+    def find_next(self, segment: Segment) -> Segment | None:
         """Return the segment after this one."""
         at = bisect_right(self.segments, _order(segment), key=_order)
         return self.segments[at] if at < len(self.segments) else None

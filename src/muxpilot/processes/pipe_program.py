@@ -27,7 +27,7 @@ def can_list_children(pid: int) -> bool:
 
 
 def has_waiting_children(shell: int) -> bool:
-    """Return whether the programs that a shell has started wait, for input. It may have none at the moment."""
+    """Return whether the programs that a shell has started wait. It may have none at the moment."""
     try:
         children = _children(shell)
         while inner := [pid for child in children for pid in _children(child)]:

@@ -31,8 +31,8 @@ class Streams:
     """The streams of one server. Panes that we create are followed from their start to their end.
 
     `journals` is where the output is kept; without it, only in memory. Other panes are followed while there
-    is a follower. `PaneSources` decides where the bytes come from, `StreamRecovery` what happens when a source
-    fails or a pane ends.
+    is a follower. `PaneSources` decides where the bytes come from. `StreamRecovery` decides what happens when
+    a source fails or a pane ends.
     """
 
     def __init__(self, connection: Connection, panes: Panes, journals: Journals | None = None) -> None:
