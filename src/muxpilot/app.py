@@ -12,6 +12,7 @@ from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
 from muxpilot.records import record
@@ -21,6 +22,7 @@ from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
+from muxpilot.tmux.tmux import make_journals
 from muxpilot.tools import RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
@@ -71,11 +73,14 @@ class App:
         return self.judge.policy.closing_key(capture_pane.name)
 
 
-def build(settings: Settings, timing: Timing | None = None) -> App:
-    """Build an application. It connects to a tmux server when a call first needs it."""
+def build(settings: Settings, timing: Timing | None = None, *, may_start_journals: bool = True) -> App:
+    """Build an application. It connects to a tmux server when a call first needs it.
+
+    Without `may_start_journals` it only looks: it leaves no pipe in the pane of a person.
+    """
     judge = PolicyJudge(load_policy(settings, TOOLS), variables())
     audit = _build_audit(settings)
-    servers = _build_servers(settings, judge)
+    servers = _build_servers(settings, judge, may_start_journals=may_start_journals)
     dialect = _build_dialect(settings, servers)
     services = _build_services(settings, servers, timing or Timing())
     dispatch = Dispatch(
@@ -152,7 +157,7 @@ def _build_audit(settings: Settings) -> AuditLog | None:
     return AuditLog(settings.audit)
 
 
-def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
+def _build_servers(settings: Settings, judge: PolicyJudge, *, may_start_journals: bool) -> TmuxServers:
     return TmuxServers(
         settings.socket,
         addresses={name: ServerAddress(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
@@ -163,4 +168,14 @@ def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
         row_filter=judge.filter_rows if judge.policy.is_scoped else None,
         is_visible=judge.policy.allows_socket,
         locate_key=settings.origin.locate,
+        journals=_build_journals(settings, may_start=may_start_journals),
     )
+
+
+def _build_journals(settings: Settings, *, may_start: bool) -> Journals | None:
+    keep = settings.tracking
+    if not keep.journal:
+        return None
+    kept_s = 60.0 * keep.completed_retention_minutes
+    limits = JournalLimits(keep.journal_cap_bytes, keep.journal_total_bytes, kept_s)
+    return make_journals(limits, may_start=may_start)
