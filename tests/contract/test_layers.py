@@ -30,8 +30,6 @@ LAYERS: dict[str, str] = {
     "shell_table": "terminal",
     # Whether a program is a shell is a fact of the table.
     "processes": "shell_table",
-    # The owner of a record is a process.
-    "journal": "processes",
     # config.environment: only config reads the environment, and tmux needs TMUX_TMPDIR, SHELL and all that a
     # new server passes on. processes: the owner of a session, the tmux server and the holder of a lock are
     # processes. terminal: tmux/ reads and writes a few escape sequences, all of which are spelled there.
