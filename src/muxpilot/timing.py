@@ -24,6 +24,12 @@ class ShellTiming:
     shell_start_s: float = 10.0
     # How long a call waits before it answers that its command is queued, without knowing what is in front.
     admission_s: float = 0.9
+    # A muxpilot that is stopped (SIGSTOP) for longer loses its commands to another one.
+    stopped_owner_s: float = 1.0
+    # How often it is looked whether the muxpilot that is responsible for a command still lives.
+    owner_check_s: float = 0.5
+    # How often a line is typed again that tmux refused, because another muxpilot typed at the same moment.
+    ticket_tries: int = 5
     # How often a call whose command is queued looks whether the command before it waits for input.
     queue_check_s: float = 0.25
     # A pane that printed more recently is busy: its program may not have printed its prompt yet.

@@ -77,7 +77,7 @@ def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -
 def test_the_lines_of_a_command_are_kept_and_a_line_that_is_typed_again_replaces_itself() -> None:
     history = history_of(records.ask_record(asked("a")))
     for name, line in (("a.1", 0), ("a.2", 1), ("a.3", 1)):
-        typed = TypedLine(TypingTicket(name), PLACE, "f" * 32, [], line)
+        typed = TypedLine(TypingTicket(name), PLACE, "f" * 32, [], line=line)
         history.apply(records.type_record("a", "one", typed=typed))
     assert [(line.ticket.name, line.line) for line in history.commands["a"].typed] == [("a.1", 0), ("a.3", 1)]
 
@@ -123,6 +123,11 @@ def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> N
     assert [command.id for command in history.unfinished] == ["a"]
 
 
+def test_a_command_that_was_refused_is_forgotten() -> None:
+    refused = EndedCommand(records.REFUSED, None, "occupied", 1, PLACE)
+    assert history_of(records.ask_record(asked("a")), records.end_record("a", refused)).commands == {}
+
+
 def test_old_commands_are_forgotten_and_unfinished_ones_are_kept() -> None:
     history = history_of(*(records.ask_record(asked(name)) for name in "abcd"))
     for name, ended_ns in (("a", 10), ("b", 20), ("c", 30)):
@@ -145,7 +150,7 @@ def test_another_muxpilot_reads_what_one_has_written(tmp_path: Path) -> None:
     one.add_shell("f" * 32)
     one.ask(asked("a", one.own_token))
     typed = one.begin_typing("a", PLACE, shell="f" * 32, stack=[{"nonce": "f" * 32}])
-    two.sync()
+    two.take_news()
     command = two.history.commands["a"]
     assert command.typed == [typed]
     assert list(two.history.nonces) == ["f" * 32]
@@ -153,7 +158,7 @@ def test_another_muxpilot_reads_what_one_has_written(tmp_path: Path) -> None:
     assert two.owner_state(command) is OwnerState.ALIVE
     two.take_over(command)
     two.end("a", END)
-    assert [fields["t"] for fields in one.sync()] == ["own", "end"]
+    assert [fields["t"] for fields in one.take_news()][-2:] == ["own", "end"]
     assert one.history.commands["a"].end == END
 
 
@@ -164,7 +169,7 @@ def test_two_that_ask_at_once_agree_on_the_order(tmp_path: Path) -> None:
     for number in range(10):
         one.ask(asked(f"a{number}", one.own_token))
         two.ask(asked(f"b{number}", two.own_token))
-    one.sync()
+    one.take_news()
     assert list(one.history.commands) == list(two.history.commands)
 
 
@@ -179,7 +184,7 @@ def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytes
         log.ask(asked(f"b{number}", log.own_token))
         log.end(f"b{number}", END)
     fresh = pane_log(folder)
-    fresh.sync()
+    fresh.take_news()
     assert fresh.history.commands["a"].typed == [typed]
     assert list(fresh.history.commands) == list(log.history.commands)
 

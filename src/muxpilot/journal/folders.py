@@ -29,6 +29,8 @@ _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
 END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
+NONCE_FILE = "nonce"
+OWNERS_FOLDER = "owners"
 _LONGEST_FACT = 200
 
 
@@ -84,14 +86,22 @@ class Generation:
 
     def write_exit_mark(self, mark: str) -> None:
         """Write the secret word of the exit mark."""
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(self.path / EXIT_MARK_FILE, flags, 0o600), "w") as target:
-            target.write(mark)
+        _write_fact(self.path / EXIT_MARK_FILE, mark)
+
+    @property
+    def nonce(self) -> str:
+        """Return the nonce of the shell that muxpilot started; empty if it started none."""
+        return _read_fact(self.path / NONCE_FILE)
+
+    def write_nonce(self, nonce: str) -> None:
+        """Write the nonce of the shell that is about to start."""
+        _write_fact(self.path / NONCE_FILE, nonce)
 
     def remove_unused(self) -> None:
         """Remove a generation that no pipe was started for."""
         with suppress(OSError):
-            (self.path / EXIT_MARK_FILE).unlink(missing_ok=True)
+            for name in (EXIT_MARK_FILE, NONCE_FILE):
+                (self.path / name).unlink(missing_ok=True)
             self.path.rmdir()
 
 
@@ -100,6 +110,13 @@ class JournalFolders:
 
     def __init__(self, root: Path) -> None:
         self._base = root
+
+    def owners_folder(self) -> Path:
+        """Return the folder of the files that show which muxpilots live."""
+        path = ensure_private(self._base)
+        for part in (*_LAYOUT, OWNERS_FOLDER):
+            path = ensure_private(path / part)
+        return path
 
     def pane_folder(self, server: ServerIdentity, pane: str) -> Path:
         """Return the folder of a pane, and create it where it is missing."""
@@ -180,6 +197,12 @@ def _is_there_and_private(path: Path) -> bool:
         return _is_private(path)
     except OSError:
         return False
+
+
+def _write_fact(path: Path, text: str) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "w") as target:
+        target.write(text)
 
 
 def _read_fact(path: Path) -> str:

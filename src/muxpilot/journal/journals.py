@@ -12,6 +12,7 @@ from muxpilot.config import environment
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.folder_watch import FolderWatcher
 from muxpilot.journal.folders import JournalFolders, first_usable
+from muxpilot.journal.owners import Owners
 from muxpilot.journal.retention import clean_journals
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
@@ -50,6 +51,7 @@ class Journals:
         self._last_resort = last_resort
         self._folders: JournalFolders | None = None
         self._watcher: FolderWatcher | None = None
+        self._owners: Owners | None = None
         self._tasks = TaskSet(_trace)
         self._is_cleaning = False
 
@@ -67,6 +69,14 @@ class Journals:
             _trace.debug("journals are kept", path=root)
             self._folders = JournalFolders(root)
         return self._folders
+
+    @property
+    def owners(self) -> Owners | None:
+        """Return which muxpilots live, or None if no private folder can be made."""
+        if self._owners is None and self.folders is not None:
+            with suppress(OSError, MuxpilotError):
+                self._owners = Owners(self.folders.owners_folder())
+        return self._owners
 
     @property
     def watcher(self) -> FolderWatcher:
@@ -88,6 +98,9 @@ class Journals:
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
+        if self._owners is not None:
+            self._owners.close()
+            self._owners = None
 
     async def _clean_again_and_again(self) -> None:
         while True:

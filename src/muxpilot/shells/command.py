@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from muxpilot.errors import Refused
 from muxpilot.records import record
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import TRANSITIONS, CommandAction, CommandEvent, CommandStatus
+from muxpilot.shells.command_records import EndedCommand
 from muxpilot.tasks import ChangeSignal
 from muxpilot.tmux import PaneId
 from muxpilot.trace import Trace, area
@@ -41,6 +43,16 @@ class ShellBinding(Protocol):
         ...
 
 
+_EVENT_OF_STATUS = {
+    "completed": CommandEvent.SUCCEED,
+    "failed": CommandEvent.FAIL,
+    "stopped": CommandEvent.STOP,
+    "cancelled": CommandEvent.INTERRUPT,
+    "lost": CommandEvent.LOSE,
+}
+_NEEDS_START = ("completed", "failed", "stopped")
+
+
 @dataclass(slots=True, eq=False)
 class Command:
     """A command that a caller has submitted to a pane, from the queue to its end."""
@@ -67,6 +79,8 @@ class Command:
     is_end_told: bool = False  # an answer has told how it ended
     end_offset: int | None = None  # in the pane's stream, after its last byte
     untyped_note: str | None = None  # says which lines of it were never typed
+    is_foreign: bool = False  # another muxpilot is responsible for it
+    on_end: Callable[[Command], None] | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
     trace: Trace = field(default_factory=lambda: area("shells"))
@@ -96,6 +110,10 @@ class Command:
         """Note that the command is about to be typed."""
         self._apply(CommandEvent.BEGIN)
 
+    def requeue(self) -> None:
+        """Note that the first line was not typed: the command waits for its turn again."""
+        self._apply(CommandEvent.REQUEUE)
+
     def set_waiting(self, what: str | None, reason: str | None) -> None:
         """Note what the command waits for, and why; None for a command that does not wait."""
         if not self.status.is_final and (self.waiting_for, self.reason) != (what, reason):
@@ -124,6 +142,17 @@ class Command:
         if self.status is CommandStatus.QUEUED:
             by_caller = CommandEvent.WITHDRAW
         self._apply(by_caller if self.is_cancelled else CommandEvent.LOSE, reason=reason, cause=cause)
+
+    def end_as_recorded(self, end: EndedCommand) -> None:
+        """End the command as another muxpilot has written it down."""
+        if self.status is CommandStatus.QUEUED and end.status in _NEEDS_START:
+            self._apply(CommandEvent.BEGIN)
+        event = _EVENT_OF_STATUS.get(end.status, CommandEvent.LOSE)
+        if self.status is CommandStatus.QUEUED and event is CommandEvent.INTERRUPT:
+            event = CommandEvent.WITHDRAW
+        self.end_offset = end.place.offset
+        self._apply(event, exit_code=end.exit_code, reason=end.reason, cause="recorded")
+        self.ended_at = end.ended_ns / 1e9
 
     def refuse(self, refusal: Refused) -> None:
         """Take the command back before it was typed: the pane is occupied, and the caller does not wait."""
@@ -167,3 +196,5 @@ class Command:
         self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
         self.waiting_for = None
         self.ended_at = time.monotonic()
+        if self.on_end is not None:
+            self.on_end(self)

@@ -4,6 +4,7 @@ The theory. A command waits in the queue of its pane until a shell takes it, run
 event that has no row changes nothing: a command that has ended stays as it is, whatever arrives later.
 
     queued --BEGIN--> running --SUCCEED--> completed      exit code 0
+      |  <--REQUEUE--    |                                tmux refused to type it
       |                  |------FAIL-----> failed         another exit code
       |                  |------STOP-----> stopped        by C-z: the job lives, and its shell is free again
       |                  |------INTERRUPT> cancelled      an exit code other than 0 after cancel-command
@@ -41,6 +42,7 @@ class CommandEvent(Enum):
     """What happens to a command."""
 
     BEGIN = "its first line is about to be typed"
+    REQUEUE = "its first line was not typed"
     SUCCEED = "its shell reports status 0"
     FAIL = "its shell reports another status"
     STOP = "its shell reports a stopped job"
@@ -67,6 +69,7 @@ TRANSITIONS: Mapping[tuple[CommandStatus, CommandEvent], Transition] = {
     (CommandStatus.QUEUED, CommandEvent.BEGIN): Transition(CommandStatus.RUNNING, _START),
     (CommandStatus.QUEUED, CommandEvent.WITHDRAW): Transition(CommandStatus.CANCELLED, _END),
     (CommandStatus.QUEUED, CommandEvent.LOSE): Transition(CommandStatus.LOST, _END),
+    (CommandStatus.RUNNING, CommandEvent.REQUEUE): Transition(CommandStatus.QUEUED, _START),
     (CommandStatus.RUNNING, CommandEvent.SUCCEED): Transition(CommandStatus.COMPLETED, _END),
     (CommandStatus.RUNNING, CommandEvent.FAIL): Transition(CommandStatus.FAILED, _END),
     (CommandStatus.RUNNING, CommandEvent.STOP): Transition(CommandStatus.STOPPED, _END),

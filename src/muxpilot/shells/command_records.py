@@ -32,6 +32,9 @@ from muxpilot.trace import Trace, area
 
 Fields = Mapping[str, Any]
 
+# The end of a command that was never typed, because its caller did not want to wait. It is forgotten.
+REFUSED = "refused"
+
 
 @record
 class JournalPlace:
@@ -49,7 +52,8 @@ class TypedLine:
     place: JournalPlace
     shell: str  # the nonce of the shell that it was typed into
     stack: Sequence[Fields]
-    line: int = 0  # its number in a command of several lines
+    text: str = ""  # what is typed; empty if that is the whole command
+    line: int = 0  # its number in a command that is typed line by line
 
 
 @record
@@ -73,7 +77,6 @@ class RecordedCommand:
     asked_ns: int
     height: int
     delay_s: float = 0.0
-    may_queue: bool = False  # it waits for whatever is in front
     binding: Fields | None = None  # which shell it is meant for
     typed: list[TypedLine] = field(default_factory=list)
     end: EndedCommand | None = None
@@ -159,7 +162,6 @@ class CommandHistory:
             asked_ns=int(fields["asked"]),
             height=int(fields["height"]),
             delay_s=float(fields.get("delay", 0.0)),
-            may_queue=bool(fields.get("queue", False)),
             binding=fields.get("binding"),
         )
         self.commands[command.id] = command
@@ -172,6 +174,7 @@ class CommandHistory:
             JournalPlace(str(fields["journal"]), int(fields["offset"])),
             shell=str(fields["shell"]),
             stack=list(fields["stack"]),
+            text=str(fields.get("text", "")),
             line=int(fields.get("line", 0)),
         )
         command = self._find_unfinished(fields)
@@ -217,6 +220,9 @@ class CommandHistory:
         command = self._find_unfinished(fields)
         if command is None:
             return None
+        if fields["status"] == REFUSED:
+            del self.commands[command.id]
+            return command
         exit_code = fields["exit"]
         command.end = EndedCommand(
             status=str(fields["status"]),
@@ -256,7 +262,6 @@ def ask_record(command: RecordedCommand) -> Fields:
         "asked": command.asked_ns,
         "height": command.height,
         "delay": command.delay_s,
-        "queue": command.may_queue,
         "binding": command.binding,
     }
 
@@ -271,6 +276,7 @@ def type_record(command_id: str, owner: str, *, typed: TypedLine) -> Fields:
         "offset": typed.place.offset,
         "shell": typed.shell,
         "stack": list(typed.stack),
+        "text": typed.text,
         "line": typed.line,
     }
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
-from muxpilot.errors import BadInput, PaneDead, Refused
+from muxpilot.errors import BadInput, NoServer, NotFound, PaneDead, Refused
 from muxpilot.processes.shell_openers import find_shell_opener
 from muxpilot.shells.command import Command
+from muxpilot.shells.command_archive import CommandArchive
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandTypingLock
-from muxpilot.shells.pane_shell import PaneShell
 from muxpilot.shells.shell_binding import describe_end
 from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
@@ -46,8 +49,9 @@ class CommandRegistry:
         self._kept_commands = kept_commands
         self._kept_s = kept_s
         self._has_hint = has_hint
-        self._panes: dict[tuple[str, PaneId], PaneShell] = {}
+        self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
         self._commands: dict[str, Command] = {}
+        self._archive = CommandArchive(output_limit_bytes)
         # Commands that may have opened a shell, whose end no answer has told yet.
         self._told_running: dict[str, Command] = {}
         self._opening = asyncio.Lock()
@@ -85,7 +89,7 @@ class CommandRegistry:
         await self._wait_for_admission(command)
         return command
 
-    async def _bind(self, shell: PaneShell, command: Command) -> None:
+    async def _bind(self, shell: PaneCommands, command: Command) -> None:
         """Decide which shell the command is meant for. Raise Refused if what is in front waits for input."""
         if shell.find_occupant() is not None and not command.may_queue:
             await shell.recheck_front()
@@ -163,7 +167,7 @@ class CommandRegistry:
         shell = self._find_pane_of(command)
         return shell.pane.tmux if shell is not None else None
 
-    async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
+    async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands:
         """Return the shells of a pane, and follow them from now on."""
         known = self.find_pane(tmux, pane)
         if known is not None and known.end_reason is None:
@@ -176,11 +180,13 @@ class CommandRegistry:
             if known is not None and known.end_reason is None:
                 return known
             await self._close_ended_panes()
-            shell = PaneShell(
+            shell = PaneCommands(
                 tmux,
                 row,
                 self._typing_lock,
                 nonce=tmux.startups.find_nonce(pane),
+                output_limit=self._output_limit_bytes,
+                on_command=self._register,
                 has_hint=self._has_hint,
                 timing=self.timing,
             )
@@ -188,28 +194,76 @@ class CommandRegistry:
             self._panes[tmux.socket, pane] = shell
             return shell
 
-    def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
+    def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands | None:
         """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
 
+    def _register(self, command: Command) -> None:
+        """Take note of a command that another muxpilot was asked for."""
+        self._commands.setdefault(command.id, command)
+
     def get_command(self, command_id: str) -> Command:
-        """Return the command with this id; raise BadInput if there is none, or not any more."""
+        """Return a command that this muxpilot knows; raise BadInput if it does not."""
         self._forget_old_commands()
         command = self._commands.get(command_id)
         if command is None:
-            raise BadInput(
-                f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
-            )
+            raise _not_found(command_id)
         return command
+
+    async def find_command(self, tmux: Tmux, command_id: str) -> Command:
+        """Return a command, of whichever muxpilot; one that is not known here must be of this server.
+
+        Raise BadInput if there is none, or not any more.
+        """
+        self._forget_old_commands()
+        known = self._commands.get(command_id)
+        if known is None:
+            found = await self._find_recorded(tmux, command_id)
+            if found is None:
+                raise _not_found(command_id)
+            pane, recorded = found
+            if recorded.end is None:
+                await self._open_for(tmux, pane)
+            known = self._commands.get(command_id) or await self._archive.restore(tmux, pane, recorded)
+            self._commands[command_id] = known
+        shell = self._find_pane_of(known)
+        if shell is not None and shell.end_reason is None:
+            shell.shared.sync()
+        return known
+
+    async def _find_recorded(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
+        try:
+            return await self._archive.find(tmux, command_id)
+        except NoServer:
+            return None  # a server that is not running has no panes
+
+    async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
+        """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""
+        with suppress(NotFound, PaneDead):
+            await self.open_pane(tmux, pane)
+
+    async def recover(self, tmux: Tmux) -> None:
+        """Look after the commands of a server whose muxpilot is gone."""
+        for pane in await self._archive.list_abandoned_panes(tmux):
+            await self._open_for(tmux, pane)
+
+    async def load_commands(self, tmux: Tmux, pane: PaneId | None = None) -> None:
+        """Get to know all commands of a server, or of one pane there."""
+        with suppress(NoServer):
+            for place, recorded in await self._archive.list_all(tmux):
+                if recorded.id in self._commands or pane not in (None, place):
+                    continue
+                await self.find_command(tmux, recorded.id)
 
     def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
         """Return all commands that are kept; those of one server, or of one pane there."""
         self._forget_old_commands()
-        return [
+        found = [
             command
             for command in self._commands.values()
             if socket in (None, command.socket) and pane in (None, command.pane)
         ]
+        return sorted(found, key=lambda command: command.submitted_at)
 
     async def wait_until_done_or_waiting(self, command: Command, timeout_s: float) -> bool:
         """Wait until a command has ended or waits for input. Return False if neither happened in time."""
@@ -225,6 +279,8 @@ class CommandRegistry:
     async def recheck_and_wait(self, command: Command, timeout_s: float) -> bool:
         """Wait as above for a command that was said to wait: it may have got its answer meanwhile."""
         shell = self._find_pane_of(command)
+        if shell is not None and command.is_foreign:
+            shell.watch_foreign(command)
         if timeout_s and shell is not None and command.waiting_for not in (None, "shell", "rest"):
             await command.wait_for_change(min(timeout_s, self.timing.answer_arrival_s))
             command.set_waiting(None, None)
@@ -261,6 +317,7 @@ class CommandRegistry:
         if command.ended_at is not None:  # meanwhile: Ctrl-C would reach what runs after it
             return
         command.is_cancelled = True
+        shell.shared.log.cancel(command.id)
         command.trace.debug("command interrupted with Ctrl-C")
         await shell.pane.tmux.input.press(command.pane, "C-c")
         await command.wait_for_end(self.timing.interrupt_s)
@@ -271,6 +328,7 @@ class CommandRegistry:
         if command.status is not CommandStatus.QUEUED or shell is None:
             return False
         command.is_cancelled = True
+        shell.shared.claim(command)
         shell.withdraw(command)
         command.mark_lost("The command was cancelled before it began.")
         return True
@@ -282,7 +340,7 @@ class CommandRegistry:
         for command in self._commands.values():
             command.output.close()
 
-    def _find_pane_of(self, command: Command) -> PaneShell | None:
+    def _find_pane_of(self, command: Command) -> PaneCommands | None:
         return self._panes.get((command.socket, command.pane))
 
     async def _close_ended_panes(self) -> None:
@@ -303,3 +361,9 @@ class CommandRegistry:
                 del self._commands[command.id]
                 self._told_running.pop(command.id, None)
                 command.output.close()
+
+
+def _not_found(command_id: str) -> BadInput:
+    return BadInput(
+        f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
+    )

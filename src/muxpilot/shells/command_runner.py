@@ -12,6 +12,7 @@ import os
 from muxpilot.errors import Refused, Unavailable
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.loader import MarkLoader
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import (
@@ -26,6 +27,7 @@ from muxpilot.shells.type_command import lines_for, needs_file, type_line
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
+from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
@@ -49,18 +51,41 @@ class CommandRun:
         try:
             lines = lines_for(self._shell.kind, text)
             command.mark_running()
-            while lines and not command.status.is_final:
-                line, *lines = lines
-                self._shell.line.untyped_lines = lines
-                await self._type_line(line)
-                if await self._wait_for_next_line(is_last=not lines):
-                    break
-            if lines and not command.status.is_final:
-                command.untyped_note = f"{len(lines)} lines after it were not typed."
+            await self._type_lines(lines, first=0)
         finally:
             self._shell.line.untyped_lines = None
             if file is not None:
                 os.unlink(file)
+
+    async def resume(self) -> None:
+        """Go on with a command that another muxpilot has typed, and type the lines that it has not."""
+        try:
+            left = self._shell.line.untyped_lines or []
+            if not await self._wait_for_next_line(is_last=not left):
+                first = len(lines_for(self._shell.kind, self._command.text)) - len(left)
+                await self._type_lines(left, first=first)
+        finally:
+            self._shell.line.untyped_lines = None
+
+    async def watch(self) -> None:
+        """Find out what a command of another muxpilot waits for, until it has ended or opened a shell."""
+        await self._wait_for_next_line(is_last=True)
+
+    @property
+    def is_over(self) -> bool:
+        return self._command.status.is_final
+
+    async def _type_lines(self, lines: list[str], *, first: int) -> None:
+        """Type lines of the command, each when the shell takes it. `first` is the number of the first."""
+        command, number = self._command, first
+        while lines and not command.status.is_final:
+            line, *lines = lines
+            self._shell.line.untyped_lines = lines
+            if not await self._type_line(line, number) or await self._wait_for_next_line(is_last=not lines):
+                break
+            number += 1
+        if lines and command.status is CommandStatus.RUNNING:
+            command.untyped_note = f"{len(lines)} lines after it were not typed."
 
     def _write_to_file(self) -> str:
         """Write the command to a file for the shell to read, because its prompt cannot take the text."""
@@ -72,19 +97,47 @@ class CommandRun:
         folder = self._pane.tmux.connection.temporary_folder
         return str(folder.write_private(folder.unused_path("c"), self._command.text + "\n"))
 
-    async def _type_line(self, line: str) -> None:
-        pane, command = self._pane, self._command
+    async def _type_line(self, line: str, number: int) -> bool:
+        """Type a line. Return False if it was not typed: the command was cancelled or taken over."""
+        pane, command, log = self._pane, self._command, self._pane.shared.log
         async with pane.hold_typing(command.id):
             if command.status.is_final or command.is_cancelled:
                 command.mark_lost("The command was cancelled before it was typed.")
-                return
+                return False
+            if command.is_foreign:
+                return False
+            typed = pane.shared.begin_typing(command, self._shell.nonce, text=line, line=number)
             self._shell.command = command
             pane.stack.begin_line(self._shell, line)
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
-            await type_line(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
+            try:
+                await type_line(
+                    *(pane.tmux, pane.pane, self._shell.kind, line),
+                    ticket=typed.ticket,
+                    delay_s=command.delay_s,
+                )
+            except TicketRefused as refused:
+                log.last_ticket = refused.last
+                self._take_back(typed.ticket, number)
+                return False
+            log.last_ticket = typed.ticket.name
         command.trace.debug("line typed", length=len(line))
         pane.activity.restart_silence()
+        return True
+
+    def _take_back(self, ticket: TypingTicket, number: int) -> None:
+        """Undo what was noted for a line that tmux has refused, because another muxpilot has typed."""
+        pane, command = self._pane, self._command
+        command.trace.debug("tmux refused the line: another muxpilot has typed", line=number)
+        pane.shared.log.note_untyped(command.id, ticket)
+        pane.shared.sync()
+        self._shell.command = None
+        pane.stack.handle(self._shell, ShellEvent.LINE_NOT_TYPED)
+        if number == 0:
+            command.requeue()
+        else:
+            command.mark_lost("Another muxpilot typed between its lines.")
 
     async def _wait_for_next_line(self, *, is_last: bool) -> bool:
         """Return False when the next line may be typed, True when no more is to be typed."""

@@ -17,6 +17,7 @@ from muxpilot.shell_table.integration import ask_line, one_line, prompt_text, sh
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import Phase
 from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
+from muxpilot.tmux.objects.typing_ticket import TicketRefused
 
 _HINT = "Use send-keys and read-pane there."
 # Goes up a row and erases it, as `printf` of every shell understands it.
@@ -42,6 +43,7 @@ class MarkLoader:
         kind = shell_with_marks(state.foreground_cmd) if state.is_shell else None
         is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
         self._pane.scanner.nonces.add(self._nonce)
+        self._pane.shared.log.add_shell(self._nonce)
         trace = self._pane.trace
         try:
             with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):
@@ -123,8 +125,15 @@ class MarkLoader:
         return f"{_ERASE_ROW_ABOVE * rows}\\r"
 
     async def _type_line(self, line: str) -> None:
+        log = self._pane.shared.log
         async with self._pane.hold_typing("mark loader"):
-            await self._pane.tmux.input.type(self._pane.pane, line, enter=True)
+            ticket = log.take_ticket("load")
+            try:
+                await self._pane.tmux.input.type(self._pane.pane, line, enter=True, ticket=ticket)
+            except TicketRefused as refused:
+                log.last_ticket = refused.last
+                raise
+            log.last_ticket = ticket.name
 
     async def _wait_until_loaded(self) -> None:
         await self._pane.activity.wait_until(self._is_loaded, self._pane.timing.load_s)

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
@@ -21,6 +21,9 @@ from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
+
+if TYPE_CHECKING:
+    from muxpilot.shells.shared_commands import SharedCommands
 
 # Commands that resume a stopped job.
 _RESUMES = re.compile(r"\s*(fg\b|%)")
@@ -63,6 +66,7 @@ class PaneContext:
             trace=self.trace,
         )
         self.stream: PaneStream | None = None
+        self.shared: SharedCommands  # set when the pane is opened
 
     @property
     def pane(self) -> PaneId:

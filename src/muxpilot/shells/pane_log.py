@@ -34,26 +34,29 @@ class PaneLog:
         self.history = CommandHistory(trace)
         self.failure: str | None = None
         self.last_ticket = ""  # the last ticket that tmux is known to have accepted
+        self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
+        self._news: list[Fields] = []
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
 
-    @property
-    def own_token(self) -> str:
-        return self._owners.own_token if self._owners is not None else "memory"
+    def take_news(self) -> Sequence[Fields]:
+        """Return the records that were added since the last call; the history has them already."""
+        self._sync()
+        news, self._news = self._news, []
+        return news
 
-    def sync(self) -> Sequence[Fields]:
-        """Take the records that were added since the last call into the history, and return them."""
+    def _sync(self) -> None:
         if self._log is None:
-            return ()
+            return
         try:
             new = [found.fields for found in self._log.read_new()]
         except OSError as error:
             self._note_failure(error)
-            return ()
+            return
         for fields in new:
             self.history.apply(fields)
-        return new
+        self._news += new
 
     def is_own(self, command: RecordedCommand) -> bool:
         return command.owner == self.own_token
@@ -78,11 +81,12 @@ class PaneLog:
         *,
         shell: str,
         stack: Sequence[Fields],
+        text: str = "",
         line: int = 0,
     ) -> TypedLine:
         """Write down that a line is about to be typed. Return it, with its ticket."""
         ticket = self._new_ticket(command_id)
-        typed = TypedLine(ticket, place, shell, stack, line)
+        typed = TypedLine(ticket, place, shell, stack, text, line)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 
@@ -124,7 +128,7 @@ class PaneLog:
                 self._note_failure(error)
             else:
                 self.failure = None
-                self.sync()
+                self._sync()
                 return
         self.history.apply(fields)
 
@@ -132,7 +136,7 @@ class PaneLog:
         """Begin a new file when this one is large, and write what has not ended into it once more."""
         if self._log is None or not self._log.is_large:
             return
-        self.sync()
+        self._sync()
         if not self._log.put_aside():
             return
         for nonce in self.history.nonces:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from muxpilot.errors import Refused
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command, ShellId
@@ -20,6 +22,7 @@ from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.terminal.prompt_signs import looks_like_shell_prompt, text_typed_after
 from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import PaneStream
+from muxpilot.tmux.objects.typing_ticket import TicketRefused
 
 _PROGRAM_RUNS = Obstacle(
     "A program that was not started by muxpilot is running.",
@@ -32,6 +35,7 @@ _SHELL_READS = Obstacle(
     is_occupant=True,
 )
 _OTHER_MUXPILOT = Obstacle("Another muxpilot runs a command in the pane.")
+_OTHER_BEFORE = Obstacle("A command of another muxpilot was asked for before it.")
 _BUSY = Obstacle("The pane is busy.")
 _JUST_ENDED = Obstacle("A program has just ended.")
 _NOT_AT_PROMPT = Obstacle("The shell is not at its prompt.")
@@ -43,11 +47,24 @@ class PromptWaiter:
     """Finds out what keeps a command from being typed, and removes what it may."""
 
     def __init__(
-        self, pane: PaneContext, lock: CrossProcessPaneLock, *, is_starting: bool, has_hint: bool
+        self,
+        pane: PaneContext,
+        lock: CrossProcessPaneLock,
+        *,
+        take_over: Callable[[], Awaitable[None]],
+        is_next: Callable[[], bool],
+        is_starting: bool,
+        has_hint: bool,
     ) -> None:
-        """Set `is_starting` if our shell is starting, `has_hint` if the settings name the shell."""
+        """Set `is_starting` if our shell is starting, `has_hint` if the settings name the shell.
+
+        `take_over` takes over commands whose muxpilot is gone. `is_next` tells whether it is still the turn
+        of the command: one that was taken over may have been asked for earlier.
+        """
         self._pane = pane
         self._lock = lock
+        self._take_over = take_over
+        self._is_next = is_next
         self._is_starting = is_starting
         self._has_hint = has_hint
         self._command: Command | None = None
@@ -61,15 +78,15 @@ class PromptWaiter:
         activity, timing = self._pane.activity, self._pane.timing
         pause_s, checks = timing.first_prompt_check_s, 0
         self._command = command
-        while not command.status.is_final:
+        while not command.status.is_final and not command.is_foreign and self._is_next():
             if activity.end_reason is not None:
                 raise Refused(f"The pane has ended: {activity.end_reason}.")
             changes = activity.changes
-            obstacle = await self._find_obstacle() if self._lock.try_acquire() else _OTHER_MUXPILOT
+            obstacle = await self._find_obstacle_in_turn(command)
             checks += 1
             if self._is_lost(obstacle) or self._is_refused(obstacle):
                 break
-            if obstacle is None and self._pane.stack.innermost is not None:
+            if obstacle is None and self._pane.stack.innermost is not None and self._is_next():
                 command.trace.debug("prompt is ready", checks=checks)
                 self._lock.mark_ours()
                 return self._pane.stack.innermost
@@ -80,7 +97,7 @@ class PromptWaiter:
             await activity.wait_for_change(pause_s, since=changes)
             longest_s = timing.longest_prompt_check_s if command.is_admitted else timing.occupied_check_s
             pause_s = min(2 * pause_s, longest_s)
-            if obstacle == _OTHER_MUXPILOT:
+            if obstacle in (_OTHER_MUXPILOT, _OTHER_BEFORE):
                 pause_s = timing.first_prompt_check_s
         return None
 
@@ -106,6 +123,18 @@ class PromptWaiter:
             return False
         command.refuse(obstacle.to_refusal(self._pane.pane))
         return True
+
+    async def _find_obstacle_in_turn(self, command: Command) -> Obstacle | None:
+        """Return what keeps the command from being typed; first of all, its turn must have come."""
+        if not self._lock.try_acquire():
+            return _OTHER_MUXPILOT
+        shared = self._pane.shared
+        shared.sync()
+        if shared.find_queued_before(command) is None:
+            return await self._find_obstacle()
+        if shared.find_abandoned():
+            await self._take_over()
+        return _OTHER_BEFORE
 
     async def _find_obstacle(self) -> Obstacle | None:
         """Return what keeps a command from being typed, or None."""
@@ -215,7 +244,10 @@ class PromptWaiter:
             return await self._describe_front(state, line, is_starting=is_starting)
         if self._is_meant_for_other(state):
             return _NOT_AT_PROMPT
-        text = await MarkLoader(pane).load(state, line)
+        try:
+            text = await MarkLoader(pane).load(state, line)
+        except TicketRefused:
+            return _OTHER_BEFORE  # another muxpilot has typed at the same moment
         return PERSON_TYPED if text is not None else None
 
     def _is_waiting_long(self, least_s: float) -> bool:

@@ -55,6 +55,7 @@ class ShellEvent(enum.Enum):
     LINE_TYPED = "a line is typed"
     ECHO_ENDED = "the echo has ended"
     LINE_WAS_OURS = "no other command has started"
+    LINE_NOT_TYPED = "the line was not typed"
     LINE_KEPT = "the shell keeps the line in its editor"
     LINE_REFUSED = "the shell refuses the line"
     PROMPT_MISSING = "no prompt mark came after the status"
@@ -112,6 +113,7 @@ TRANSITIONS = (
     Transition(ShellEvent.LINE_TYPED, _ALL, Phase.TYPED, Action.BEGIN_LINE),
     Transition(ShellEvent.ECHO_ENDED, (Phase.TYPED,), Phase.RUNNING),
     Transition(ShellEvent.LINE_WAS_OURS, (Phase.TYPED,), Phase.PROMPT, Action.FINISH_COMMAND),
+    Transition(ShellEvent.LINE_NOT_TYPED, (Phase.TYPED,), Phase.PROMPT),
     Transition(ShellEvent.LINE_KEPT, (Phase.TYPED,), Phase.CONTINUATION),
     Transition(ShellEvent.LINE_REFUSED, (Phase.TYPED,), Phase.FINISHED),
     Transition(ShellEvent.PROMPT_MISSING, (Phase.FINISHED,), Phase.UNKNOWN, Action.FINISH_COMMAND),

@@ -81,7 +81,7 @@ class ShellStack:
 
     def _handle_mark_of_shell(self, mark: ShellMark) -> bool:
         """Handle a mark of a shell that is known. Return False for a mark that is stale."""
-        shell = self._find(mark.nonce)
+        shell = self.find(mark.nonce)
         fault = _find_fault(shell, mark) if shell is not None else "its shell is not known"
         if self._trace.is_debug:
             name = shell.kind.name if shell is not None else None
@@ -174,7 +174,7 @@ class ShellStack:
 
     def _push(self, mark: ShellMark) -> None:
         kind = SHELLS.get(mark.value)
-        if kind is None or mark.serial < 0 or self._find(mark.nonce) is not None:
+        if kind is None or mark.serial < 0 or self.find(mark.nonce) is not None:
             self._trace.debug("mark dropped", kind=mark.kind.name, serial=mark.serial)
             return
         trace = self._trace.child(shell=kind.name, depth=len(self.shells))
@@ -189,7 +189,8 @@ class ShellStack:
         shell.trace.debug("shell popped", phase=shell.phase.value, reason=reason)
         return shell
 
-    def _find(self, nonce: str) -> NestedShell | None:
+    def find(self, nonce: str) -> NestedShell | None:
+        """Return the shell with this nonce."""
         return next((shell for shell in self.shells if shell.nonce == nonce), None)
 
     def _pop_inner(self, shell: NestedShell, mark: ShellMark) -> None:

@@ -86,9 +86,9 @@ async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, dela
     return await answer_command(ctx, ctx.services.shells.add_untracked(ctx.tmux, pane, text), 0)
 
 
-def _find_command(ctx: Context, command_id: str) -> Command:
+async def _find_command(ctx: Context, command_id: str) -> Command:
     """Return a command. Refuse a call that names another server than the one where the command runs."""
-    command = ctx.services.shells.get_command(command_id)
+    command = await ctx.services.shells.find_command(ctx.tmux, command_id)
     if ctx.names_server and command.socket != ctx.tmux.socket:
         raise Refused(
             f"Command {command_id!r} runs on another tmux server.",
@@ -112,7 +112,7 @@ async def get_command_result(
     offset_bytes: Annotated[int | None, "Only the output from this byte on", Between(0, 1 << 40)] = None,
 ) -> CommandResult:
     """Get the status and output of a command, or wait for its end."""
-    command = _find_command(ctx, command_id)
+    command = await _find_command(ctx, command_id)
     is_done = await ctx.services.shells.recheck_and_wait(command, wait_ms / 1000)
     return await answer_command(
         ctx,
@@ -130,6 +130,7 @@ async def list_commands(
 ) -> CommandList:
     """List the commands that were run, oldest first."""
     names_one_server = pane_id is not None or ctx.names_server
+    await ctx.services.shells.load_commands(ctx.tmux, pane_id)
     commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
     if pane_id is not None and not commands:
         await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane
@@ -155,7 +156,7 @@ async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
         """Check the pane again: it may have been moved since the command was allowed."""
         await ctx.check_part(tmux, {"pane_id": pane})
 
-    command = _find_command(ctx, command_id)
+    command = await _find_command(ctx, command_id)
     await ctx.services.shells.cancel(command, check_pane)
     return await answer_command(ctx, command, MAX_OUTPUT)
 
@@ -163,7 +164,7 @@ async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
 @tool(Effect.READ, INTERNAL, "track", stands_for=("get-command-result",))
 async def command_result(ctx: Context, command_id: CommandId) -> CommandResult:
     """Get the status of a command with its whole output."""
-    return await answer_command(ctx, _find_command(ctx, command_id), None, names_command=True)
+    return await answer_command(ctx, await _find_command(ctx, command_id), None, names_command=True)
 
 
 TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_result)

@@ -12,7 +12,7 @@ from muxpilot.shell_table import SHELLS, exit_code
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkKind, MarkOrder, MarkScanner, ShellMark
-from muxpilot.shells.pane_shell import PaneShell
+from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.shell_phases import Phase
 from muxpilot.tmux import PaneId, Tmux
 
@@ -40,7 +40,7 @@ class MarkedOutput(NamedTuple):
 class MarkTracker:
     """Follows the marks in a pane's output. Without a shell it finds none, and all bytes are output."""
 
-    def __init__(self, shell: PaneShell | None = None) -> None:
+    def __init__(self, shell: PaneCommands | None = None) -> None:
         self._shell = shell
         self._scanner = MarkScanner()
         self._is_running = False
@@ -69,7 +69,7 @@ class MarkTracker:
             self._is_typing, self._is_running = False, True
             self.feed(data)
 
-    def _take_over_state(self, shell: PaneShell, *, is_exact: bool = False) -> None:
+    def _take_over_state(self, shell: PaneCommands, *, is_exact: bool = False) -> None:
         """Begin with the state of the shell's own reader.
 
         Unless `is_exact`, that reader is ahead, and marks that it has read come here too: they all count.

@@ -91,6 +91,7 @@ class Launch:
     mark: str
     _fifo: Path
     _writer: int = field(repr=False)
+    nonce: str = ""  # of the marks of the shell that it starts
 
     @classmethod
     def prepare(cls, folder: TemporaryFolder, command: str | None, tmux: str, startup: str = "") -> Launch:

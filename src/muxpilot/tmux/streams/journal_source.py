@@ -98,6 +98,7 @@ class JournalSource:
         offset, newlines, holes = self._reader.begin(BUFFER_BYTES)
         self.stream.name = self.generation.name
         self.stream.is_whole = bool(self.generation.exit_mark)
+        self.stream.nonce = self.generation.nonce
         self.stream.use_journal(self._reader.files, offset=offset, newlines=newlines)
         for hole in holes:
             self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import MuxpilotError, UnsafeSocket
 from muxpilot.journal.folders import Generation, JournalFolders, ServerIdentity
 from muxpilot.journal.journals import Journals
+from muxpilot.journal.owners import Owners
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
@@ -43,7 +46,30 @@ class PaneJournals:
                 return None  # tmux, which runs the pipe's program, could not enter our folder
         return self._journals.folders
 
-    async def create(self, pane: PaneId, exit_mark: str) -> Generation | None:
+    async def pane_folder(self, pane: PaneId) -> Path | None:
+        """Return the folder for the records of a pane, on this host also if the pane is on another.
+
+        Return None if nothing is kept, or no folder can be made.
+        """
+        folders = self._journals.folders if self._journals is not None else None
+        if folders is None:
+            return None
+        try:
+            return folders.pane_folder(await self.server_identity(), pane)
+        except (OSError, UnsafeSocket) as error:
+            self._trace.warning("no records can be kept", pane=pane, error=error)
+            return None
+
+    async def pane_folders(self) -> Sequence[Path]:
+        """Return the folders of all panes of this server that have one."""
+        folders = self._journals.folders if self._journals is not None else None
+        return list(folders.pane_folders(await self.server_identity())) if folders is not None else ()
+
+    @property
+    def owners(self) -> Owners | None:
+        return self._journals.owners if self._journals is not None else None
+
+    async def create(self, pane: PaneId, exit_mark: str, *, nonce: str = "") -> Generation | None:
         """Create a generation for a pane. Return None where no journal can be kept."""
         folders = self._folders
         if folders is None:
@@ -53,6 +79,8 @@ class PaneJournals:
             generation = folders.new_generation(identity, pane)
             if exit_mark:
                 generation.write_exit_mark(exit_mark)
+            if nonce:
+                generation.write_nonce(nonce)
         except (OSError, MuxpilotError) as error:
             self._trace.warning("no journal can be kept", pane=pane, error=error)
             return None

@@ -91,7 +91,8 @@ class PaneSources:
 
         The pipe writes a journal where journals are kept. If another muxpilot has started one, it is joined.
         """
-        generation = await self._journals.create(followed.pane, launch.mark if launch is not None else "")
+        mark, nonce = (launch.mark, launch.nonce) if launch is not None else ("", "")
+        generation = await self._journals.create(followed.pane, mark, nonce=nonce)
         if generation is None:
             return await self._start_memory_pipe(followed, launch, first)
         return await self._start_journal(followed, generation, launch, first)

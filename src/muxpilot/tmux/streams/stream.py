@@ -71,6 +71,7 @@ class PaneStream:
         self.pane = pane
         self.name = secrets.token_hex(3)
         self.is_whole = False
+        self.nonce = ""  # of the shell that muxpilot started in the pane, if a journal tells it
         self.end_event: End | None = None
         self._buffer = RingBuffer(memory_bytes)
         self._older: OlderBytes | None = None
@@ -83,6 +84,11 @@ class PaneStream:
         """Return the oldest offset that can still be read."""
         older = self._held_older
         return older.start if older is not None else self._buffer.start
+
+    @property
+    def is_journaled(self) -> bool:
+        """Return whether the bytes come from a journal, which other muxpilots read too."""
+        return self._older is not None
 
     @property
     def recent_start(self) -> int:

@@ -1,7 +1,8 @@
-"""The shells of one pane: they read its stream and run its commands, one after the other.
+"""The commands of one pane: they wait for its prompt, and run one after the other.
 
 Commands wait in a queue until the pane's innermost shell is at its prompt with nothing typed there. A
-command that has opened a shell (`ssh`, `su`, `bash`) lets the next command go inside it.
+command that has opened a shell (`ssh`, `su`, `bash`) lets the next command go inside it. The queue has the
+commands that this muxpilot is responsible for; `SharedCommands` knows those of all muxpilots.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 from muxpilot.errors import MuxpilotError, PaneDead
@@ -16,27 +18,33 @@ from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
 from muxpilot.shells.command import Command, ShellBinding
 from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.command_records import TypedLine
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
-from muxpilot.shells.osc133 import MarkKind, ShellMark
 from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
+from muxpilot.shells.pane_follower import PaneFollower, RecordedLine
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
+from muxpilot.shells.pane_log import PaneLog
+from muxpilot.shells.pane_recovery import PaneRecovery
 from muxpilot.shells.prompt_ready import PromptWaiter
+from muxpilot.shells.shared_commands import SharedCommands
 from muxpilot.shells.shell_binding import BehindProgram, InsideCommand, SameShell
-from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
-from muxpilot.tmux import Data, End, Gap, Pane, PaneStream, Tmux
+from muxpilot.tmux import End, Pane, Tmux
 
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
 
-class PaneShell:
-    """A pane that commands run in, from the first command that is submitted to it until the pane ends."""
+class PaneCommands:
+    """A pane that commands run in, from the first command that is submitted to it until the pane ends.
+
+    `on_command` is called with each command that another muxpilot was asked for.
+    """
 
     def __init__(
         self,
@@ -45,12 +53,16 @@ class PaneShell:
         typing_lock: CommandTypingLock,
         *,
         nonce: str | None,
+        output_limit: int,
+        on_command: Callable[[Command], None],
         has_hint: bool = False,
         timing: ShellTiming | None = None,
     ) -> None:
         """Take the `nonce` of a shell that we started. `has_hint`: the settings say which shell it is."""
         self.pane = PaneContext(tmux, row, typing_lock, timing=timing)
         self.trace = self.pane.trace
+        self.on_command = on_command
+        self._output_limit = output_limit
         self._has_hint = has_hint
         self._is_starting = nonce is not None
         self._exit_keeper = ExitKeeper(self.pane, self.mark_ended)
@@ -58,14 +70,25 @@ class PaneShell:
         self._queue: deque[Command] = deque()
         self._waiter: PromptWaiter | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._monitors: dict[str, asyncio.Task[None]] = {}
         self._tasks = TaskSet(self.trace)
         self._resources = AsyncExitStack()
+        self._follower = PaneFollower(
+            self.pane,
+            before_data=self._sync,
+            on_end=self._handle_end,
+            on_failure=lambda: self.mark_ended(None, "muxpilot failed to read it; see its log on stderr"),
+        )
         if nonce is not None:
             self.pane.scanner.nonces.add(nonce)
 
     @property
     def stack(self) -> ShellStack:
         return self.pane.stack
+
+    @property
+    def shared(self) -> SharedCommands:
+        return self.pane.shared
 
     @property
     def end_reason(self) -> str | None:
@@ -79,28 +102,93 @@ class PaneShell:
 
     @property
     def _pending(self) -> list[Command]:
-        """Return the commands of the queue that hold up the next one. Others are about to be removed."""
+        """Return the commands that hold up the next one, of other muxpilots too.
+
+        Others of the queue are about to be removed.
+        """
+        foreign = [
+            command
+            for command in self.shared.known.values()
+            if command.is_foreign and command.status is CommandStatus.RUNNING
+        ]
         return [
             command
-            for command in self._queue
+            for command in (*foreign, *self._queue)
             if not command.status.is_final and command.waiting_for != "shell"
         ]
 
     async def open(self) -> None:
-        """Read the pane's stream, from its first byte on where we have it."""
+        """Read the pane's output, from its first byte on where we have it, and what is known of commands."""
         pane = self.pane
         if self._is_starting:
             pane.activity.restart_silence()
         stream = await self._resources.enter_async_context(pane.tmux.streams.open(pane.pane))
         pane.stream = stream
-        is_own = pane.tmux.streams.is_own_pane(pane.pane)
-        begin, end = stream.start if is_own else stream.end, stream.end
-        pane.activity.read_offset = begin
+        folder = await pane.tmux.streams.journals.pane_folder(pane.pane)
+        log = PaneLog(folder, pane.tmux.streams.journals.owners, self.trace)
+        pane.shared = SharedCommands(pane, log, self, output_limit=self._output_limit)
+        recovery = PaneRecovery(pane, self._follower)
+        is_own, end = pane.tmux.streams.is_own_pane(pane.pane), stream.end
+        begin = await recovery.restore()
+        if begin is None:
+            begin = stream.start if is_own else stream.end
+        else:
+            self._is_starting = False
         self._exit_keeper.watch_process()
-        self._tasks.start(self._read(stream, begin), name="read stream")
+        self._follower.start(stream, begin)
         await pane.activity.wait_until_read(end, pane.timing.read_stream_s)
         self._drop_replaced_shell()
-        self.trace.debug("pane opened", is_own=is_own, shells=len(self.stack.shells))
+        await self.take_over_abandoned()
+        self.trace.debug("pane opened", is_own=is_own, shells=len(self.stack.shells), begin=begin)
+
+    def _sync(self) -> None:
+        self.shared.sync()
+
+    def on_typed(self, command: Command, typed: TypedLine) -> None:
+        """Follow a line that another muxpilot types."""
+        if self.pane.stream is not None and typed.place.journal == self.pane.stream.name:
+            self._follower.add_line(RecordedLine.of(command, typed))
+
+    def on_taken(self, command: Command) -> None:
+        """Let another muxpilot have a command of our queue."""
+        self.withdraw(command)
+        self.pane.notify()
+
+    async def take_over_abandoned(self) -> None:
+        """Take over the commands whose muxpilot is dead or stopped."""
+        for recorded in self.shared.find_abandoned():
+            if recorded.is_typed:
+                await PaneRecovery(self.pane, self._follower).check_typed(recorded)
+            command = self.shared.take_over(recorded)
+            if command is not None:
+                self._queue.append(command)
+        # Those that run come first, then the order of asking.
+        order = sorted(self._queue, key=lambda one: (one.status is CommandStatus.QUEUED, one.submitted_at))
+        self._queue = deque(order)
+        self._start_worker()
+        if self.shared.has_foreign:
+            self._watch_owners()
+
+    def _watch_owners(self) -> None:
+        """Look now and then whether other muxpilots that are responsible for commands here still live."""
+        if "owners" not in self._monitors or self._monitors["owners"].done():
+            self._monitors["owners"] = self._tasks.start(self._check_owners(), name="check owners")
+
+    async def _check_owners(self) -> None:
+        while self.shared.has_foreign and self.end_reason is None:
+            await asyncio.sleep(self.pane.timing.owner_check_s)
+            self.shared.sync()
+            if self.shared.find_abandoned():
+                with suppress(MuxpilotError):  # tmux does not answer: we look again
+                    await self.take_over_abandoned()
+
+    def watch_foreign(self, command: Command) -> None:
+        """Find out what a command of another muxpilot waits for, from now on."""
+        shell = self.find_shell(command)
+        is_watched = command.id in self._monitors and not self._monitors[command.id].done()
+        if shell is not None and command.is_foreign and not is_watched:
+            run = CommandRun(self.pane, shell, command)
+            self._monitors[command.id] = self._tasks.start(run.watch(), name=f"watch {command.id}")
 
     def _drop_replaced_shell(self) -> None:
         """Forget the shell of a pane in which a person has started another program since."""
@@ -110,11 +198,14 @@ class PaneShell:
             self._is_starting = False
 
     async def close(self) -> None:
-        """Stop reading, and end all commands of the pane as lost."""
+        """Stop reading. The commands of the pane go on, and are left to other muxpilots."""
+        self.shared.is_closing = True
+        await self._follower.close()
         await self._tasks.close()
         self.mark_ended(None, "muxpilot has stopped")
         await self._exit_keeper.release()
         self._exit_keeper.close()
+        self.shared.log.close()
         await self._resources.aclose()
 
     async def bind_to_front(self) -> BehindProgram:
@@ -165,7 +256,11 @@ class PaneShell:
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
-        if self._worker is None or self._worker.done():
+        self.shared.add(command)
+        self._start_worker()
+
+    def _start_worker(self) -> None:
+        if self._queue and (self._worker is None or self._worker.done()):
             self._worker = self._tasks.start(self._work(), name="run commands")
 
     def withdraw(self, command: Command) -> bool:
@@ -200,106 +295,18 @@ class PaneShell:
             self._queue.clear()
             self.pane.notify()
 
-    async def _read(self, stream: PaneStream, begin: int) -> None:
-        """Read the stream until its end. If reading fails, end all that depends on it."""
-        try:
-            async for event in stream.follow(begin):
-                if isinstance(event, Data):
-                    self._handle_data(event)
-                elif isinstance(event, Gap):
-                    self._handle_gap(event)
-                elif isinstance(event, End):
-                    await self._handle_end(event)
-                self.pane.notify()
-        except Exception:
-            self.mark_ended(None, "muxpilot failed to read it; see its log on stderr")
-            raise
-
-    def _handle_data(self, event: Data) -> None:
-        self.pane.activity.restart_silence()
-        self.pane.activity.read_offset = event.offset + len(event.data)
-        for item in self.pane.scanner.feed(event.data, event.offset):
-            if isinstance(item, ShellMark):
-                if self.stack.feed_mark(item):
-                    self._after_mark(item)
-            else:
-                self.stack.feed_text(item)
-
-    def _handle_gap(self, event: Gap) -> None:
-        self.trace.debug("gap in the stream", lost=event.lost_bytes, reason=event.reason)
-        for shell in self.stack.shells:
-            self.stack.handle(shell, ShellEvent.GAP)
-            if shell.command is not None:
-                shell.command.output.lost_bytes += event.lost_bytes or 1
-
     async def _handle_end(self, event: End) -> None:
-        self.stack.feed_text(self.pane.scanner.flush())
         if event.status is not None:
             await self._exit_keeper.recover_output()
         self.mark_ended(event.status, event.reason, signal=event.signal)
         await self._exit_keeper.close_dead_remote_pane()
-
-    def _after_mark(self, mark: ShellMark) -> None:
-        shell = self.stack.innermost
-        if shell is None:
-            return
-        if mark.kind is MarkKind.STATUS:
-            self._expect_prompt(shell)
-        elif mark.kind is MarkKind.PROMPT and shell.line.is_unconfirmed:
-            self._tasks.start(self._confirm_line(shell), name="confirm line")
-        elif mark.kind is MarkKind.LOADED:
-            self.pane.note_image(shell)
-
-    async def _confirm_line(self, shell: NestedShell) -> None:
-        """Confirm that the command was ours if nothing follows its prompt.
-
-        Then the shell waits there, and has read all that was typed.
-        """
-        activity = self.pane.activity
-        await asyncio.sleep(self.pane.timing.confirm_s)
-        while shell.line.is_unconfirmed and shell.phase is Phase.TYPED and activity.end_reason is None:
-            offset = activity.read_offset
-            await self._wait_until_all_read()
-            if activity.read_offset == offset:
-                self.stack.confirm_line(shell)
-                self.pane.notify()
-                return
-
-    def _expect_prompt(self, shell: NestedShell) -> None:
-        """End the command after a while even if its prompt has lost its mark."""
-
-        def check() -> None:
-            is_late = shell.phase is Phase.FINISHED and not shell.line.untyped_lines
-            if is_late and self.end_reason is None:
-                self._tasks.start(self._finish_without_prompt(shell), name="finish without prompt")
-
-        asyncio.get_running_loop().call_later(self.pane.timing.prompt_after_status_s, check)
-
-    async def _finish_without_prompt(self, shell: NestedShell) -> None:
-        """End a command whose prompt takes its time, or has lost its mark, once the shell reads."""
-        await self._wait_until_all_read()
-        if shell.phase is Phase.FINISHED and self.stack.handle(shell, ShellEvent.PROMPT_MISSING):
-            self.pane.notify()
-
-    async def _wait_until_all_read(self) -> None:
-        """Wait until the shell reads, and all that it printed has arrived."""
-        with suppress(MuxpilotError):  # the next request to the pane meets the same error
-            await self.pane.wait_until_shell_reads()
-            await self.pane.sync_with_tmux()
 
     async def _work(self) -> None:
         """Run the commands of the queue."""
         while self._queue:
             command = self._queue[0]
             try:
-                waiter = self._waiter = PromptWaiter(
-                    self.pane, self._lock, is_starting=self._is_starting, has_hint=self._has_hint
-                )
-                shell = await waiter.wait_for_prompt(command)
-                if shell is not None:
-                    self._is_starting = False
-                    command.ran_in = shell.id
-                    await self._run(shell, command)
+                await self._run_next(command)
             except MuxpilotError as error:
                 if self.pane.is_remote and isinstance(error, PaneDead):
                     # The pane's stream tells how it ended.
@@ -310,12 +317,39 @@ class PaneShell:
                 command.mark_lost("muxpilot failed because of a bug; see its log on stderr.", cause="bug")
             finally:
                 self._lock.release()
-                self.withdraw(command)
+                if command.status is not CommandStatus.QUEUED or command.is_foreign:
+                    self.withdraw(command)
 
-    async def _run(self, shell: NestedShell, command: Command) -> None:
+    async def _run_next(self, command: Command) -> None:
+        """Run a command, or go on with one that another muxpilot has typed."""
+        if command.status is CommandStatus.RUNNING:
+            await self._resume(command)
+            return
+        waiter = self._waiter = PromptWaiter(
+            self.pane,
+            self._lock,
+            take_over=self.take_over_abandoned,
+            is_next=lambda: bool(self._queue) and self._queue[0] is command,
+            is_starting=self._is_starting,
+            has_hint=self._has_hint,
+        )
+        shell = await waiter.wait_for_prompt(command)
+        if shell is not None:
+            self._is_starting = False
+            command.ran_in = shell.id
+            await self._run(shell, CommandRun(self.pane, shell, command))
+
+    async def _resume(self, command: Command) -> None:
+        shell = self.find_shell(command)
+        if shell is not None:
+            await self._run(shell, CommandRun(self.pane, shell, command), is_typed=True)
+        elif not command.status.is_final:
+            command.mark_lost("The output of its pane does not show how it ended.", cause="no-marks")
+
+    async def _run(self, shell: NestedShell, run: CommandRun, *, is_typed: bool = False) -> None:
         is_outermost = shell is self.stack.shells[0]
         if is_outermost:
             await self._exit_keeper.keep_pane()
-        await CommandRun(self.pane, shell, command).run()
-        if is_outermost and command.status.is_final:
+        await (run.resume() if is_typed else run.run())
+        if is_outermost and run.is_over:
             self._exit_keeper.release_soon()
