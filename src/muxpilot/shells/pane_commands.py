@@ -253,6 +253,7 @@ class PaneCommands:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
         if pending := self._pending:
             command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
+            self.watch_foreign(pending[0])
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)

@@ -1,8 +1,9 @@
 """How a pane's shell ends while a command runs in it.
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
-outermost shell, remain-on-exit keeps the pane, and a hook of the pane writes the status down and closes the
-pane, as tmux would have done. tmux runs the hook, so this happens also if muxpilot is gone by then.
+outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
+tmux would have done. If muxpilot is gone by then, a hook of the pane does it: tmux runs the hook, which keeps
+the status in an option of the server.
 """
 
 from __future__ import annotations
@@ -109,18 +110,19 @@ class ExitKeeper:
         return {"": "off", "0": "off", "1": "on"}.get(word, word)
 
     def _hook_command(self, *, is_set: bool) -> Command:
-        """Return the command that sets the pane's hook: it writes the status down, and closes the pane.
+        """Return the command that sets the pane's hook: it keeps the status, and closes the pane.
 
-        A pane that the person wants to keep only if its program fails is closed only if it did not.
+        While this muxpilot lives, it closes the pane itself. A pane that the person wants to keep only if
+        its program fails is closed only if it did not.
         """
         pane = self._pane.pane
         if not is_set:
             return ("set-hook", "-p", "-u", "-t", pane, "pane-died")
         status = "#{pane_dead_status} #{pane_dead_signal}"
         write = f'set-option -gF {_EXIT_OPTION}{pane[1:]} "{status}"'
-        close = f"kill-pane -t {pane}"
-        if self._saved == "failed":
-            close = f'if-shell -F "#{{==:#{{pane_dead_status}},0}}" "{close}"'
+        is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
+        is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
+        close = f'if-shell "{is_kept}" "" "kill-pane -t {pane}"'
         return ("set-hook", "-p", "-t", pane, "pane-died", f"{write} ; {close}")
 
     def release_soon(self) -> None:
@@ -183,11 +185,10 @@ class ExitKeeper:
         self._on_end(end.status, "its program has ended", signal=end.signal)
         if self._has_hook:
             await forget_exit(self._pane.tmux, self._pane.pane)
-        else:
-            await self._close_dead_pane(end)
+        await self._close_dead_pane(end)
 
     async def _close_dead_pane(self, end: ExitStatus) -> None:
-        """Close the pane where it has no hook that does so, unless the person wants to keep it."""
+        """Close the pane, unless the person wants to keep it."""
         is_ours_to_close = self._saved == "off" or (self._saved == "failed" and end.status == 0)
         is_theirs_to_keep = not self._is_kept and await self._set_options() == "on"
         if is_ours_to_close and not is_theirs_to_keep:
