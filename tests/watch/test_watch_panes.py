@@ -14,7 +14,7 @@ import pytest
 from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import NotFound, Refused
 from muxpilot.shells.command_registry import CommandRegistry
-from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.shell_phases import Phase
 from muxpilot.tmux import PaneId
 from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.registry import WatchListener, WatchPlan, WatchRegistry
