@@ -114,6 +114,13 @@ async def test_options_change_no_result(desk: Desk, shell: str) -> None:
     await check_commands(desk, pane)
 
 
+@pytest.mark.parametrize("shell", OPTIONS)
+async def test_a_prompt_that_a_person_made_readonly_changes_no_result(desk: Desk, shell: str) -> None:
+    pane = await desk.own_pane(shell)
+    await desk.run(pane, "readonly PS1")
+    await check_commands(desk, pane)
+
+
 async def test_a_syntax_error_is_told_after_the_hook_was_removed(desk: Desk) -> None:
     pane = await desk.own_pane()
     await desk.run(pane, "unset PROMPT_COMMAND")

@@ -40,11 +40,13 @@ __muxpilot_mark() {
     PS2=${PS2#$__muxpilot_p} PROMPT_EOL_MARK=${${PROMPT_EOL_MARK-'%B%S%#%s%b'}#$__muxpilot_e}
     __muxpilot_d=$m"D;%?;"$w __muxpilot_b=$m"B;;"$w __muxpilot_p=$m"P;;"$w
     __muxpilot_e=$m"E;;"$((__muxpilot_n + ! __muxpilot_ran)).$__muxpilot_w
-    PS1=$__muxpilot_d$o$__muxpilot_b PS2=$__muxpilot_p$PS2 PROMPT_EOL_MARK=$__muxpilot_e$PROMPT_EOL_MARK
+    PS2=$__muxpilot_p$PS2 PROMPT_EOL_MARK=$__muxpilot_e$PROMPT_EOL_MARK
     [[ $precmd_functions[1] == __muxpilot_before && $precmd_functions[-1] == __muxpilot_after ]] ||
         precmd_functions=(__muxpilot_before ${precmd_functions:#__muxpilot_*} __muxpilot_after)
     [[ $preexec_functions[-1] == __muxpilot_start ]] ||
         preexec_functions=(${preexec_functions:#__muxpilot_*} __muxpilot_start)
+    # A function ends where it assigns to a readonly variable.
+    PS1=$__muxpilot_d$o$__muxpilot_b
 }
 # Our private key prints how much is typed. In the next line `!` is plain and `#` begins a comment.
 __muxpilot_key() { {
