@@ -14,7 +14,7 @@ _POSIX_ALIASES = "printf echo test eval unset set exit export shift read command
 FUNCTIONS = {
     "bash": "printf echo test [ true : unset eval set local return history bind shopt declare . source exit",
     "zsh": "printf print echo test [ true : unset eval set setopt emulate return zle bindkey fc . source",
-    "fish": "bind commandline source count",
+    "fish": "source",
     "dash": _POSIX_FUNCTIONS,
     "ash": _POSIX_FUNCTIONS,
     "ksh93": "printf echo test true",
@@ -85,7 +85,7 @@ async def test_commands_end_if_the_words_that_protect_us_are_redefined(desk: Des
     await check_commands(desk, pane)
 
 
-@pytest.mark.parametrize("name", ["printf", "functions", "math", "echo"])
+@pytest.mark.parametrize("name", ["printf", "functions", "math", "echo", "bind", "commandline", "count"])
 async def test_names_that_fish_itself_uses_around_a_command_end_nothing(desk: Desk, name: str) -> None:
     pane = await desk.own_pane("fish")
     await desk.run(pane, f"function {name}; {PRINT_FAKE}; end")
