@@ -90,7 +90,11 @@ class NestedShell:
         return self.line.is_unconfirmed and self.phase is Phase.FINISHED
 
     def snapshot(self) -> dict[str, str | int | None]:
-        """Return what another process must know to read on in this shell's marks, as plain values."""
+        """Return what another process must know to read on in this shell's bytes, as plain values.
+
+        Its command is not among them: the process that goes on has to set `command` itself.
+        """
+        line, prompt = self.line, self.prompt
         return {
             "nonce": self.nonce,
             "kind": self.kind.name,
@@ -100,27 +104,50 @@ class NestedShell:
             "phase": self.phase.value,
             "status": self.status,
             "image": self.image,
-            "promptOffset": self.prompt.offset,
+            "promptOffset": prompt.offset,
+            "sincePrompt": prompt.since.decode("latin-1"),
+            "line": line.text,
+            "echo": line.echo.decode("latin-1") if line.echo is not None else None,
+            "isCapturing": line.is_capturing,
+            "hasOutput": line.has_output,
+            "isUnconfirmed": line.is_unconfirmed,
         }
 
 
 def restore_shell(saved: Mapping[str, str | int | None], *, trace: Trace, depth: int = 0) -> NestedShell:
     """Return the shell that `NestedShell.snapshot` described; raise ValueError if it cannot be one."""
-    kind = SHELLS.get(str(saved["kind"]))
-    numbers = [saved[name] for name in ("pid", "serial", "started", "promptOffset")]
+    kind = SHELLS.get(str(saved.get("kind")))
+    numbers = [saved.get(name) for name in ("pid", "serial", "started", "promptOffset")]
     if kind is None or not all(isinstance(number, int) for number in numbers):
         raise ValueError("this is no shell")
     pid, serial, started, offset = (int(number or 0) for number in numbers)
-    status, image = (saved[name] for name in ("status", "image"))
     shell = NestedShell(
         str(saved["nonce"]),
         kind,
         MarkOrder(pid, serial, started),
         trace.child(shell=kind.name),
         depth=depth,
-        image=image if isinstance(image, int) else None,
+        image=_find_number(saved, "image"),
         phase=Phase(saved["phase"]),
-        status=status if isinstance(status, int) else None,
+        status=_find_number(saved, "status"),
     )
-    shell.prompt.offset = offset
+    shell.prompt.offset, shell.prompt.is_first = offset, False
+    shell.prompt.since = bytearray(_to_bytes(saved.get("sincePrompt")) or b"")
+    echo = _to_bytes(saved.get("echo"))
+    shell.line = TypedLine(
+        str(saved.get("line") or ""),
+        echo=bytearray(echo) if echo is not None else None,
+        is_capturing=bool(saved.get("isCapturing")),
+        has_output=bool(saved.get("hasOutput")),
+        is_unconfirmed=bool(saved.get("isUnconfirmed")),
+    )
     return shell
+
+
+def _find_number(saved: Mapping[str, str | int | None], name: str) -> int | None:
+    value = saved.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _to_bytes(text: str | int | None) -> bytes | None:
+    return text.encode("latin-1", "replace") if isinstance(text, str) else None

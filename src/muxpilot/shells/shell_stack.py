@@ -127,7 +127,7 @@ class ShellStack:
         return [shell.snapshot() for shell in self.shells]
 
     def restore(self, saved: Iterable[Mapping[str, str | int | None]]) -> None:
-        """Go on where `snapshot` was taken: with these shells, and the bytes after it."""
+        """Take over the shells of a `snapshot`. The next bytes are those after it."""
         for depth, values in enumerate(saved):
             shell = restore_shell(values, trace=self._trace.child(depth=depth), depth=depth)
             self.shells.append(shell)
