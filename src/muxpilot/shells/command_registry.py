@@ -11,6 +11,7 @@ from muxpilot.processes.shell_openers import find_shell_opener
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_context import CommandTypingLock
 from muxpilot.shells.pane_shell import PaneShell
 from muxpilot.shells.shell_binding import describe_end
@@ -47,6 +48,7 @@ class CommandRegistry:
         self._kept_s = kept_s
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneShell] = {}
+        self.agent_lines = AgentLines()
         self._commands: dict[str, Command] = {}
         # Commands that may have opened a shell, whose end no answer has told yet.
         self._told_running: dict[str, Command] = {}
@@ -191,6 +193,11 @@ class CommandRegistry:
     def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
         """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
+
+    async def has_persons_line(self, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
+        text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
+        return bool(text) and not self.agent_lines.is_agents(tmux, pane, text)
 
     def get_command(self, command_id: str) -> Command:
         """Return the command with this id; raise BadInput if there is none, or not any more."""

@@ -16,6 +16,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
 from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
+from muxpilot.terminal.prompt_signs import text_typed_after
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
@@ -118,6 +119,14 @@ class PaneContext:
     def note_image(self, shell: NestedShell) -> None:
         if not self.is_remote:
             shell.image = program_image(shell.pid)
+
+    def text_after_prompt(self, shell: NestedShell) -> str:
+        """Return the text that the stream shows after a shell's prompt."""
+        stream, offset = self.stream, shell.prompt.offset
+        since = stream.read(offset, stream.end) if stream is not None else b""
+        if stream is None or not since:
+            return ""
+        return text_typed_after(stream.read(stream.line_start(offset), offset), since)
 
     async def ask_typed_length(self, shell: NestedShell) -> int | None:
         """Press the private key. Return how much is typed at the prompt, or None if the shell is silent."""

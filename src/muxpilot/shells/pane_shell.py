@@ -77,7 +77,7 @@ class PaneShell:
 
     @property
     def _pending(self) -> list[Command]:
-        """Return the commands of the queue that hold up the next one. The worker removes others in a moment."""
+        """Return the commands of the queue that hold up the next one. The worker removes the others."""
         return [
             command
             for command in self._queue

@@ -16,9 +16,8 @@ from muxpilot.shells.occupant import (
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.shell_stack import NestedShell, Phase
-from muxpilot.terminal.prompt_signs import looks_like_shell_prompt, text_typed_after
+from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
 from muxpilot.terminal.text import render_lines
-from muxpilot.tmux import PaneStream
 
 _PROGRAM_RUNS = Obstacle(
     "A program that was not started by muxpilot is running.",
@@ -139,7 +138,7 @@ class PromptWaiter:
                 return _PROGRAM_RUNS
             if looks_like_shell_prompt(render_lines(since)[-1]):
                 return await self._load_again(shell)  # a prompt without our marks
-        text = _text_after_prompt(stream, shell, since)
+        text = pane.text_after_prompt(shell)
         is_doubtful = b"\n" in since or prompt.person_typed_at is not None or prompt.may_have_typeahead
         if shell.kind.has_key and (text or is_doubtful):
             return await self._ask_by_key(shell, has_text=bool(text))
@@ -260,9 +259,3 @@ class PromptWaiter:
         if not is_unseen or state.is_canonical or not is_quiet or not is_remote_shell_prompt(state, line):
             return False
         return not (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
-
-
-def _text_after_prompt(stream: PaneStream, shell: NestedShell, since: bytes) -> str:
-    offset = shell.prompt.offset
-    prompt = stream.read(stream.line_start(offset), offset)
-    return text_typed_after(prompt, since) if since else ""

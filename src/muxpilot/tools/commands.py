@@ -75,6 +75,7 @@ async def execute_command(
 
 async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:
     async with ctx.lock_pane(ctx.tmux, pane):
+        ctx.services.shells.agent_lines.note_text(ctx.tmux, pane, f"{text}\n" if enter else text)
         if delay_s:
             for char in text:
                 await ctx.tmux.input.type(pane, char)
