@@ -32,7 +32,7 @@ def test_the_schema_says_it_all() -> None:
     assert schema == {
         "type": "object",
         "properties": {
-            "paneId": {"type": "string", "description": "%3 or session:window.pane"},
+            "paneId": {"type": "string", "description": "%3 or a target"},
             "text": {"type": "string", "description": "What to say"},
             "maxLines": {
                 "type": "integer",

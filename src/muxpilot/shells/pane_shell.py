@@ -73,10 +73,10 @@ class PaneShell:
     @property
     def is_idle(self) -> bool:
         """Return whether no command is queued or runs, but those that have opened a shell."""
-        return not self._pending
+        return not self._pending_commands
 
     @property
-    def _pending(self) -> list[Command]:
+    def _pending_commands(self) -> list[Command]:
         """Return the commands of the queue that hold up the next one. The worker removes the others."""
         return [
             command
@@ -132,7 +132,7 @@ class PaneShell:
 
     def bind_to_queue(self) -> ShellBinding | None:
         """Return the binding of a command behind our own: to the same shell, or to the one that is opened."""
-        pending = self._pending
+        pending = self._pending_commands
         if not pending:
             return None
         before = pending[-1]
@@ -140,7 +140,7 @@ class PaneShell:
 
     def find_occupant(self, command: Command | None = None) -> Obstacle | None:
         """Return what is in front of the queue's commands, or of one of them, and does not go away."""
-        front = next(iter(self._pending), None)
+        front = next(iter(self._pending_commands), None)
         if front is None or front is command:
             return None
         if front.status is CommandStatus.QUEUED:
@@ -150,7 +150,7 @@ class PaneShell:
 
     async def recheck_front(self) -> None:
         """Find out what the command in front waits for now: it may have got its answer meanwhile."""
-        front = next(iter(self._pending), None)
+        front = next(iter(self._pending_commands), None)
         if front is not None and front.waiting_for not in (None, "rest"):
             changes = front.changes
             self.request_recheck()
@@ -158,7 +158,7 @@ class PaneShell:
 
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
-        if pending := self._pending:
+        if pending := self._pending_commands:
             command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))

@@ -79,7 +79,7 @@ async def send_keys(
     enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
     repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
-    force: Annotated[bool, "Enter a person's half-typed line too"] = False,  # noqa: FBT002
+    force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
 ) -> KeysSent:
     """Type into a pane: text, or keys by name.
 
@@ -254,6 +254,7 @@ _ONE_KEY = {
 
 def _one_key_tool(name: str, key: str, words: str) -> Tool:
     async def press(ctx: Context, pane_id: PaneId) -> PaneDone:
+        """Press the key; the tool has other words."""
         async with ctx.lock_pane(ctx.tmux, pane_id):
             _note_typed(ctx, pane_id, [PressedKey(key)])
             await ctx.tmux.input.press(pane_id, key)
