@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack, suppress
 
 from muxpilot.errors import MuxpilotError, PaneDead
@@ -29,6 +30,7 @@ from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Data, End, Gap, Pane, PaneStream, Tmux
 
+_BUG = "muxpilot failed because of a bug; see its log on stderr."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
@@ -244,7 +246,7 @@ class PaneShell:
         if mark.kind is MarkKind.STATUS:
             self._expect_prompt(shell)
         elif mark.kind is MarkKind.PROMPT and shell.line.is_unconfirmed:
-            self._tasks.start(self._confirm_line(shell), name="confirm line")
+            self._tasks.start(_end_on_failure(self._confirm_line(shell), shell), name="confirm line")
         elif mark.kind is MarkKind.LOADED:
             self.pane.note_image(shell)
 
@@ -269,7 +271,8 @@ class PaneShell:
         def check() -> None:
             is_late = shell.phase is Phase.FINISHED and not shell.line.untyped_lines
             if is_late and self.end_reason is None:
-                self._tasks.start(self._finish_without_prompt(shell), name="finish without prompt")
+                work = _end_on_failure(self._finish_without_prompt(shell), shell)
+                self._tasks.start(work, name="finish without prompt")
 
         asyncio.get_running_loop().call_later(self.pane.timing.prompt_after_status_s, check)
 
@@ -307,7 +310,7 @@ class PaneShell:
                 command.mark_lost(str(error), cause=error.code)
             except Exception as error:  # noqa: BLE001 - a bug must not end the pane's queue
                 command.trace.error("command failed because of a bug in muxpilot", error=error)
-                command.mark_lost("muxpilot failed because of a bug; see its log on stderr.", cause="bug")
+                command.mark_lost(_BUG, cause="bug")
             finally:
                 self._lock.release()
                 self.withdraw(command)
@@ -319,3 +322,13 @@ class PaneShell:
         await CommandRun(self.pane, shell, command).run()
         if is_outermost and command.status.is_final:
             self._exit_keeper.release_soon()
+
+
+async def _end_on_failure(work: Awaitable[None], shell: NestedShell) -> None:
+    """Do the work. If it fails because of a bug, end the shell's command: callers wait for it."""
+    try:
+        await work
+    except Exception:
+        if shell.command is not None:
+            shell.command.mark_lost(_BUG, cause="bug")
+        raise

@@ -127,7 +127,7 @@ class PromptWaiter:
         pane, prompt, stream = self._pane, shell.prompt, self._pane.stream
         assert stream is not None
         if pane.is_in_foreground(shell) is False:
-            return _PROGRAM_RUNS
+            return await self._enter_shell(shell)  # a program, or a shell that a person started
         if not shell.kind.marks_start:
             await self._wait_for_plain_prompt(shell)
         if prompt.person_typed_at == stream.end:
@@ -232,7 +232,8 @@ class PromptWaiter:
         """Return what is in front. A shell that may still be starting is given time."""
         timing = self._pane.timing
         stack = self._pane.stack
-        may_start = is_starting or (state.is_shell and not stack.shells) or state.foreground_pid is None
+        is_new_shell = state.is_shell and all(shell.pid != state.foreground_pid for shell in stack.shells)
+        may_start = is_starting or is_new_shell or state.foreground_pid is None
         if may_start and state.waiting_for is None and not self._is_waiting_long(timing.shell_start_s):
             return Obstacle(f"{state.foreground_cmd or 'A program'} is running in the pane.")
         is_alternate = (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
