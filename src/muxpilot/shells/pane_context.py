@@ -100,9 +100,11 @@ class PaneContext:
         On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
         On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
         """
+        may_be_success = shell.kind.reports_stop_as_success and not _BACKGROUND.search(command.text)
+        if shell.status == 0 and not may_be_success:
+            return False
         has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
-        is_shown = shell.kind.reports_stop_as_success and has_notice and not _BACKGROUND.search(command.text)
-        if shell.status == 0 and not is_shown:
+        if shell.status == 0 and not has_notice:
             return False
         began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
         has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)

@@ -83,6 +83,6 @@ async def _read_screen(tmux: Tmux, command: Command) -> str:
 
 
 async def _asks_in_last_line(tmux: Tmux, pane: PaneId) -> bool:
-    """Return whether the question is before the cursor, such as `press any key`, and not on a whole screen."""
+    """Return whether the question is before the cursor, such as `press any key`, not on a whole screen."""
     is_full_screen = (await tmux.panes.get(pane)).is_alternate
     return not is_full_screen and bool((await tmux.capture.text_before_cursor(pane)).strip())
