@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.command_phases import TRANSITIONS as COMMAND_TRANSITIONS
 from muxpilot.shells.osc133 import MarkKind
 from muxpilot.shells.shell_phases import TRANSITIONS, Phase, ShellEvent
-from tests.contract.source import ROOT, SOURCE, files, package_of, tree
+from tests.contract.source import ROOT, SOURCE, definitions, files, package_of, tree
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 REFERENCE = re.compile(r"`([\w/]+\.py)(?::([\w.]+))?`")
@@ -96,11 +96,26 @@ def test_only_the_table_changes_a_phase() -> None:
     assert assigned == ["shells/shell_phases.py"]
 
 
-def test_the_table_of_a_commands_status_is_complete() -> None:
-    rows = [row for row in table_rows(section("The phases of a shell")) if len(row) == 2]
-    assert {word for row in rows for word in re.findall(r"`(\w+)`", row[0])} == {
-        status.value for status in CommandStatus
-    }
+def test_the_table_of_a_commands_life_is_that_of_the_code() -> None:
+    rows = [row for row in table_rows(section("The life of a command")) if row[0] != "status"]
+    listed = [(row[0].strip("`"), row[1], row[2].strip("`")) for row in rows]
+    assert listed == [
+        (status.value, event.name, transition.status.value)
+        for (status, event), transition in COMMAND_TRANSITIONS.items()
+    ]
+
+
+def test_only_the_table_changes_a_commands_status() -> None:
+    """Look for assignments to the status of a command in shells/."""
+    wrong = [
+        f"{item}: {ast.unparse(node)}"
+        for item in definitions()
+        if item.path.startswith("shells/") and not isinstance(item.node, ast.ClassDef)
+        for node in ast.walk(item.node)
+        if isinstance(node, ast.Assign)
+        and re.search(r"\bCommandStatus\.|command\.status\b", ast.unparse(node).rpartition(" = ")[0])
+    ]
+    assert wrong == []
 
 
 def test_every_package_is_in_the_layer_picture() -> None:

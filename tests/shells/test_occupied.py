@@ -264,3 +264,15 @@ async def test_many_commands_in_a_row_are_never_taken_for_an_occupant(desk: Desk
         assert (await desk.run(pane, f"echo {number}"))["output"] == f"{number}\n"
     answers = await asyncio.gather(*(desk.run(pane, f"sh -c 'echo {n}'") for n in range(30)))
     assert [answer["output"] for answer in answers] == [f"{n}\n" for n in range(30)]
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash", "ash", "ksh93", "mksh"])
+async def test_a_shell_that_a_person_started_inside_another_takes_commands(desk: Desk, shell: str) -> None:
+    pane = await desk.own_pane(shell)
+    await desk.run(pane, "level=outer")
+    desk.type_as_person(pane, "PS1='inner$ ' bash --norc", "Enter")
+    await desk.wait_for_screen(pane, "\ninner$")
+    answer = await desk.run(pane, "echo ${level-inner}")
+    assert (answer["status"], answer["output"]) == ("completed", "inner\n")
+    assert (await desk.run(pane, "exit 4"))["exitCode"] in (4, None)
+    assert (await desk.run(pane, "echo $level"))["output"] == "outer\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ async def _resource(desk: Desk, answer: dict[str, object]) -> dict[str, object]:
     found = json.loads(text)
     assert isinstance(found, dict)
     return found
+
+
+async def test_a_full_disk_stops_no_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: io.FileIO("/dev/full", "r+"))
+    pane = await desk.own_pane()
+    answer = await desk.run(pane, "seq 1 400000", maxOutputBytes=1000)
+    assert (answer["status"], answer["exitCode"], answer["outputBytes"]) == ("completed", 0, 2688895)
+    assert answer["outputTruncated"]
+    assert "takes no more" in answer["reason"]
+    assert answer["output"].startswith("1\n2\n")
+    assert answer["output"].endswith("\n399999\n400000\n")
+    late = await desk.call(
+        "get-command-result", commandId=answer["commandId"], offsetBytes=2688895 - 14, maxOutputBytes=100
+    )
+    assert late["output"] == "399999\n400000\n"
+    gone = await desk.call("get-command-result", commandId=answer["commandId"], offsetBytes=1_500_000)
+    assert "not kept" in gone["reason"]
+    assert (await desk.run(pane, "echo next"))["output"] == "next\n"
 
 
 async def test_head_and_tail_keep_within_the_limit_and_say_what_is_left_out(desk: Desk) -> None:

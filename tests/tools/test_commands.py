@@ -37,7 +37,7 @@ async def test_what_was_printed_after_a_command_is_read_from_its_cursor_on(call:
     first = await call("execute-command", paneId=made.pane, command="echo before")
     await call("execute-command", paneId=made.pane, command="echo between")
     read = await call("read-pane", paneId=made.pane, since=first["cursor"])
-    shown = [line.split()[-1] for line in read["output"].splitlines() if "be" in line]
+    shown = [line.split()[-1] for line in read["text"].splitlines() if "be" in line]
     assert shown == ["between", "between"]  # the command's echo and its output
     assert read["missedLines"] == 0
 

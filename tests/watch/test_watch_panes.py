@@ -86,7 +86,7 @@ async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(
 
 
 async def start_and_wait(shells: CommandRegistry, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
-    start = start_command(command, shells, is_new=True)
+    start = start_command(command, shells)
     triggers = (readiness_trigger("needle"), *parse_triggers("error,exit"))
     return await WatchRegistry().run(WatchPlan(tmux, pane, triggers, LIMIT_S, start=start))
 

@@ -102,7 +102,7 @@ _RULES: dict[str, Callable[[Arguments], bool]] = {
     **dict.fromkeys(("poetry", "pipenv", "devbox", "guix", "flox"), _with_word("shell", "activate")),
     "vagrant": _with_word("ssh", without=("-c", "--command")),
     "gcloud": _with_word("ssh", without=("--command",)),
-    "aws": _with_word("start-session", "execute-command"),
+    "aws": _with_word("start-session"),
     "machinectl": _with_word("shell", "login"),
     **dict.fromkeys(("chroot", "nsenter", "unshare"), lambda arguments: _opens_at_end(arguments)),
 }

@@ -14,6 +14,7 @@ from muxpilot.shells.command_archive import CommandArchive
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandTypingLock
 from muxpilot.shells.shell_binding import describe_end
@@ -50,6 +51,7 @@ class CommandRegistry:
         self._kept_s = kept_s
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
+        self.agent_lines = AgentLines()
         self._commands: dict[str, Command] = {}
         self._archive = CommandArchive(output_limit_bytes)
         # Commands that may have opened a shell, whose end no answer has told yet.
@@ -201,6 +203,11 @@ class CommandRegistry:
     def _register(self, command: Command) -> None:
         """Take note of a command that another muxpilot was asked for."""
         self._commands.setdefault(command.id, command)
+
+    async def has_persons_line(self, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
+        text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
+        return bool(text) and not self.agent_lines.is_agents(tmux, pane, text)
 
     def get_command(self, command_id: str) -> Command:
         """Return a command that this muxpilot knows; raise BadInput if it does not."""

@@ -115,7 +115,7 @@ def describe_program(state: ForegroundState, line: str, *, is_alternate: bool) -
 def describe_waiting_command(command: Command) -> Obstacle:
     """Return the obstacle that a command of ours is which waits for input."""
     advice = _PRESS if command.waiting_for in ("key", "pager", "editor") else _ANSWER
-    if "run-in-repl" in (command.reason or ""):
+    if _USE_REPL in (command.reason or ""):
         advice = _USE_REPL
     text = f"The command {command.text[:80]!r} runs there. {command.reason or ''}".rstrip()
     return Obstacle(text, f"{advice}, {_OR_ELSE}", is_occupant=True)

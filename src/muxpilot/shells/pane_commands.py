@@ -36,6 +36,7 @@ from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 
+_BUG = "muxpilot failed because of a bug; see its log on stderr."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
@@ -98,10 +99,10 @@ class PaneCommands:
     @property
     def is_idle(self) -> bool:
         """Return whether no command is queued or runs, but those that have opened a shell."""
-        return not self._pending
+        return not self._pending_commands
 
     @property
-    def _pending(self) -> list[Command]:
+    def _pending_commands(self) -> list[Command]:
         """Return the commands that hold up the next one, of other muxpilots too.
 
         Others of the queue are about to be removed.
@@ -225,7 +226,7 @@ class PaneCommands:
 
     def bind_to_queue(self) -> ShellBinding | None:
         """Return the binding of a command behind our own: to the same shell, or to the one that is opened."""
-        pending = self._pending
+        pending = self._pending_commands
         if not pending:
             return None
         before = pending[-1]
@@ -233,7 +234,7 @@ class PaneCommands:
 
     def find_occupant(self, command: Command | None = None) -> Obstacle | None:
         """Return what is in front of the queue's commands, or of one of them, and does not go away."""
-        front = next(iter(self._pending), None)
+        front = next(iter(self._pending_commands), None)
         if front is None or front is command:
             return None
         if front.status is CommandStatus.QUEUED:
@@ -243,7 +244,7 @@ class PaneCommands:
 
     async def recheck_front(self) -> None:
         """Find out what the command in front waits for now: it may have got its answer meanwhile."""
-        front = next(iter(self._pending), None)
+        front = next(iter(self._pending_commands), None)
         if front is not None and front.waiting_for not in (None, "rest"):
             changes = front.changes
             self.request_recheck()
@@ -251,7 +252,7 @@ class PaneCommands:
 
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
-        if pending := self._pending:
+        if pending := self._pending_commands:
             command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
             self.watch_foreign(pending[0])
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
@@ -315,7 +316,7 @@ class PaneCommands:
                 command.mark_lost(str(error), cause=error.code)
             except Exception as error:  # noqa: BLE001 - a bug must not end the pane's queue
                 command.trace.error("command failed because of a bug in muxpilot", error=error)
-                command.mark_lost("muxpilot failed because of a bug; see its log on stderr.", cause="bug")
+                command.mark_lost(_BUG, cause="bug")
             finally:
                 self._lock.release()
                 if command.status is not CommandStatus.QUEUED or command.is_foreign:

@@ -18,6 +18,7 @@ from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
 from muxpilot.shells.shell_phases import Phase
 from muxpilot.shells.shell_stack import ShellStack
+from muxpilot.terminal.prompt_signs import text_typed_after
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
@@ -101,9 +102,11 @@ class PaneContext:
         On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
         On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
         """
+        may_be_success = shell.kind.reports_stop_as_success and not _BACKGROUND.search(command.text)
+        if shell.status == 0 and not may_be_success:
+            return False
         has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
-        is_shown = shell.kind.reports_stop_as_success and has_notice and not _BACKGROUND.search(command.text)
-        if shell.status == 0 and not is_shown:
+        if shell.status == 0 and not has_notice:
             return False
         began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
         has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
@@ -120,6 +123,14 @@ class PaneContext:
     def note_image(self, shell: NestedShell) -> None:
         if not self.is_remote:
             shell.image = program_image(shell.pid)
+
+    def text_after_prompt(self, shell: NestedShell) -> str:
+        """Return the text that the stream shows after a shell's prompt."""
+        stream, offset = self.stream, shell.prompt.offset
+        since = stream.read(offset, stream.end) if stream is not None else b""
+        if stream is None or not since:
+            return ""
+        return text_typed_after(stream.read(stream.line_start(offset), offset), since)
 
     async def ask_typed_length(self, shell: NestedShell) -> int | None:
         """Press the private key. Return how much is typed at the prompt, or None if the shell is silent."""

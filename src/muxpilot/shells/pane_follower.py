@@ -24,6 +24,8 @@ from muxpilot.shells.type_command import lines_for
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux import Data, End, Gap, PaneStream
 
+_BUG = "muxpilot failed because of a bug; see its log on stderr."
+
 
 @record
 class RecordedLine:
@@ -155,7 +157,7 @@ class PaneFollower:
         if mark.kind is MarkKind.STATUS:
             self._expect_prompt(shell)
         elif mark.kind is MarkKind.PROMPT and shell.line.is_unconfirmed:
-            self._tasks.start(self._confirm_line(shell), name="confirm line")
+            self._tasks.start(_end_on_failure(self._confirm_line(shell), shell), name="confirm line")
         elif mark.kind is MarkKind.LOADED:
             self._pane.note_image(shell)
 
@@ -180,7 +182,8 @@ class PaneFollower:
         def check() -> None:
             is_late = shell.phase is Phase.FINISHED and not shell.line.untyped_lines
             if is_late and self._pane.activity.end_reason is None:
-                self._tasks.start(self._finish_without_prompt(shell), name="finish without prompt")
+                work = _end_on_failure(self._finish_without_prompt(shell), shell)
+                self._tasks.start(work, name="finish without prompt")
 
         asyncio.get_running_loop().call_later(self._pane.timing.prompt_after_status_s, check)
 
@@ -195,3 +198,13 @@ class PaneFollower:
         with suppress(MuxpilotError):  # the next request to the pane meets the same error
             await self._pane.wait_until_shell_reads()
             await self._pane.sync_with_tmux()
+
+
+async def _end_on_failure(work: Awaitable[None], shell: NestedShell) -> None:
+    """Do the work. If it fails because of a bug, end the shell's command: callers wait for it."""
+    try:
+        await work
+    except Exception:
+        if shell.command is not None:
+            shell.command.mark_lost(_BUG, cause="bug")
+        raise

@@ -19,9 +19,8 @@ from muxpilot.shells.occupant import (
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.shell_phases import Phase, ShellEvent
-from muxpilot.terminal.prompt_signs import looks_like_shell_prompt, text_typed_after
+from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
 from muxpilot.terminal.text import render_lines
-from muxpilot.tmux import PaneStream
 from muxpilot.tmux.objects.typing_ticket import TicketRefused
 
 _PROGRAM_RUNS = Obstacle(
@@ -159,7 +158,7 @@ class PromptWaiter:
         pane, prompt, stream = self._pane, shell.prompt, self._pane.stream
         assert stream is not None
         if pane.is_in_foreground(shell) is False:
-            return await self._enter_shell(shell)  # a person may have opened another shell
+            return await self._enter_shell(shell)  # a program, or a shell that a person started
         if not shell.kind.marks_start:
             await self._wait_for_plain_prompt(shell)
         if prompt.person_typed_at == stream.end:
@@ -170,7 +169,7 @@ class PromptWaiter:
                 return _PROGRAM_RUNS
             if looks_like_shell_prompt(render_lines(since)[-1]):
                 return await self._load_again(shell)  # a prompt without our marks
-        text = _text_after_prompt(stream, shell, since)
+        text = pane.text_after_prompt(shell)
         is_doubtful = b"\n" in since or prompt.person_typed_at is not None or prompt.may_have_typeahead
         if shell.kind.has_key and (text or is_doubtful):
             return await self._ask_by_key(shell, has_text=bool(text))
@@ -269,7 +268,8 @@ class PromptWaiter:
         """Return what is in front. A shell that may still be starting is given time."""
         timing = self._pane.timing
         stack = self._pane.stack
-        may_start = is_starting or (state.is_shell and not stack.shells) or state.foreground_pid is None
+        is_new_shell = state.is_shell and all(shell.pid != state.foreground_pid for shell in stack.shells)
+        may_start = is_starting or is_new_shell or state.foreground_pid is None
         if may_start and state.waiting_for is None and not self._is_waiting_long(timing.shell_start_s):
             return Obstacle(f"{state.foreground_cmd or 'A program'} is running in the pane.")
         is_alternate = (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
@@ -296,9 +296,3 @@ class PromptWaiter:
         if not is_unseen or state.is_canonical or not is_quiet or not is_remote_shell_prompt(state, line):
             return False
         return not (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
-
-
-def _text_after_prompt(stream: PaneStream, shell: NestedShell, since: bytes) -> str:
-    offset = shell.prompt.offset
-    prompt = stream.read(stream.line_start(offset), offset)
-    return text_typed_after(prompt, since) if since else ""

@@ -8,7 +8,7 @@ from muxpilot.errors import MuxpilotError
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import OutputPart
 from muxpilot.shells.command_result import CommandResult
-from muxpilot.tmux import Tmux
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.resource_uris import command_result_uri
 from muxpilot.tools.context import Context
 
@@ -75,6 +75,14 @@ async def _read_screen(tmux: Tmux, command: Command) -> str:
     if command.waiting_for not in _TAKES_KEYS:
         return ""
     with suppress(MuxpilotError):  # the pane is gone
+        if command.waiting_for == "key" and await _asks_in_last_line(tmux, command.pane):
+            return ""
         rows = await tmux.capture.rows_between(command.pane, 0, "-")
         return "\n".join(row.rstrip() for row in rows if row.strip())
     return ""
+
+
+async def _asks_in_last_line(tmux: Tmux, pane: PaneId) -> bool:
+    """Return whether the question is before the cursor, such as `press any key`, not on a whole screen."""
+    is_full_screen = (await tmux.panes.get(pane)).is_alternate
+    return not is_full_screen and bool((await tmux.capture.text_before_cursor(pane)).strip())

@@ -21,6 +21,7 @@ CommandId = Annotated[str, "From execute-command"]
 
 _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
+_LAST_BYTE = 1 << 40
 
 
 @record
@@ -48,13 +49,11 @@ async def execute_command(
     ctx: Context,
     pane_id: PaneId,
     command: Annotated[str, "One line or many, as typed", ArgumentFlag.SHELL],
-    timeout_seconds: Annotated[
-        float, "Stop waiting after this; the command keeps running", Between(0, _LONGEST_S)
-    ] = 30,
+    timeout_seconds: Annotated[float, "The command goes on after it", Between(0, _LONGEST_S)] = 30,
     wait_ms: Annotated[int | None, "Wait at most this long", Between(0, _LONGEST_S * 1000)] = None,
-    queue: Annotated[bool, "If the pane is occupied, wait for it"] = False,  # noqa: FBT002
-    raw_mode: Annotated[bool, "Only type it, without tracking"] = False,  # noqa: FBT002
-    no_enter: Annotated[bool, "Like rawMode, without Enter"] = False,  # noqa: FBT002
+    queue: Annotated[bool, "Wait for an occupied pane"] = False,  # noqa: FBT002
+    raw_mode: Annotated[bool, "Only type it"] = False,  # noqa: FBT002
+    no_enter: Annotated[bool, "rawMode without Enter"] = False,  # noqa: FBT002
     delay_ms: Annotated[int | None, "Pause between characters", Between(0, 1000)] = None,
     max_output_bytes: Annotated[
         int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
@@ -75,6 +74,7 @@ async def execute_command(
 
 async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:
     async with ctx.lock_pane(ctx.tmux, pane):
+        ctx.services.shells.agent_lines.note_text(ctx.tmux, pane, f"{text}\n" if enter else text)
         if delay_s:
             for char in text:
                 await ctx.tmux.input.type(pane, char)
@@ -106,10 +106,8 @@ async def get_command_result(
     ctx: Context,
     command_id: CommandId,
     wait_ms: Annotated[int, "Wait this long for its end", Between(0, _LONGEST_S * 1000)] = 0,
-    max_output_bytes: Annotated[
-        int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
-    ] = MAX_OUTPUT,
-    offset_bytes: Annotated[int | None, "Only the output from this byte on", Between(0, 1 << 40)] = None,
+    max_output_bytes: Annotated[int, "As in execute-command", Between(0, _MOST_OUTPUT)] = MAX_OUTPUT,
+    offset_bytes: Annotated[int | None, "Output from this byte on", Between(0, _LAST_BYTE)] = None,
 ) -> CommandResult:
     """Get the status and output of a command, or wait for its end."""
     command = await _find_command(ctx, command_id)
