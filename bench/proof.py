@@ -137,6 +137,14 @@ PARTS = {
         "one long life does not grow",
         script("lives", quick=("--cycles", "0", "--calls", "350"), full=("--cycles", "0", "--calls", "7000")),
     ),
+    "restarts": Part(
+        "a muxpilot with commands in ten panes is killed at random moments: every result is told afterwards",
+        script("restarts", quick=("50",), full=("500",)),
+    ),
+    "muxpilots": Part(
+        "two and five muxpilots at the same panes: each answer is its own command's, and all list the same",
+        script("muxpilots", quick=("--commands", "100"), full=("--commands", "1000")),
+    ),
     "conformance": Part("the official conformance suite, on our HTTP", conformance),
     "clients": Part(
         "the Inspector (`--cli --strict`) and the TypeScript SDK's client",
