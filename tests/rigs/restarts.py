@@ -19,7 +19,7 @@ from typing import Any
 from tests.rigs.muxpilots import write_config
 from tests.rigs.shell_panes import TEN_PANES, create_pane, create_plain_pane
 from tests.rigs.waiting import patient
-from tests.rigs.wire import Pending, Place, Wire
+from tests.rigs.wire import LIMIT_S, Pending, Place, Wire
 from tests.rigs.witness import (
     ENDS_THE_SHELL,
     FINAL,
@@ -192,7 +192,8 @@ class Restarts:
     async def _ask_for_result(self, wire: Wire, asked: AskedCommand, *, wait_ms: int = 0) -> None:
         """Ask for one result. A command that is not known, or told otherwise than before, is a fault."""
         arguments = {"commandId": asked.command_id, "waitMs": wait_ms, "maxOutputBytes": MOST_BYTES}
-        answer = await wire.ask("tools/call", {"name": "get-command-result", "arguments": arguments})
+        params = {"name": "get-command-result", "arguments": arguments}
+        answer = await wire.ask("tools/call", params, limit_s=LIMIT_S + wait_ms / 1000)
         before = asked.final
         asked.take_result(answer)
         if asked.refusal is not None:
