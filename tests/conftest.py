@@ -29,7 +29,7 @@ _NUMBERS = itertools.count()
 
 # Not in `./dev test --fast`: what starts servers, browsers or other hosts, or waits for seconds.
 SLOW = (
-    "attacks cli dialects examples faults files packaging resources sandbox server ssh tools view "
+    "attacks cli dialects durability examples faults files packaging resources sandbox server ssh tools view "
     "audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
@@ -39,6 +39,7 @@ SLOW = (
 ).split()
 # These files begin first: a long one that begins last would keep a single worker busy at the end.
 LONGEST = (
+    "durability/test_other_muxpilots.py durability/test_restarts.py durability/test_crash_points.py "
     "packaging/test_plugin.py server/test_node_clients.py tools/test_repl.py tools/test_every_tool.py "
     "processes/test_state_table.py faults/test_shim.py view/test_browser.py view/test_watching.py "
     "ssh/test_faults.py tools/test_watching.py tmux/objects/test_panes.py shells/test_situations.py "
