@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from muxpilot.processes.state import read_state
-from muxpilot.shells.pane_shell import PaneShell
-from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.pane_commands import PaneCommands
+from muxpilot.shells.shell_phases import Phase
 from muxpilot.terminal.prompt_signs import looks_like_shell_prompt, text_after_sign
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.objects.keys import parse_keys
@@ -73,7 +73,7 @@ def presses_enter(text: str, *, is_literal: bool) -> bool:
     return bool(_LINE_END.search(text)) if is_literal else bool(_ENTERS & set(parse_keys(text)))
 
 
-async def find_half_typed(tmux: Tmux, pane: PaneId, shell: PaneShell | None) -> str:
+async def find_half_typed(tmux: Tmux, pane: PaneId, shell: PaneCommands | None) -> str:
     """Return the text that stands at the prompt of a pane's shell; empty if there is none, or no prompt."""
     if shell is not None and shell.end_reason is None and shell.stack.innermost is not None:
         return await _find_by_marks(shell)
@@ -84,7 +84,7 @@ async def find_half_typed(tmux: Tmux, pane: PaneId, shell: PaneShell | None) -> 
     return "" if looks_like_shell_prompt(line) else text_after_sign(line)
 
 
-async def _find_by_marks(shell: PaneShell) -> str:
+async def _find_by_marks(shell: PaneCommands) -> str:
     pane, innermost = shell.pane, shell.stack.innermost
     assert innermost is not None
     if innermost.phase is not Phase.PROMPT or pane.is_in_foreground(innermost) is False:
