@@ -146,9 +146,12 @@ class PaneFollower:
         self._pane.trace.debug("gap in the stream", lost=event.lost_bytes, reason=event.reason)
         self._begin_lines(event.offset)
         for shell in self._stack.shells:
-            self._stack.handle(shell, ShellEvent.GAP)
             if shell.command is not None:
                 shell.command.output.lost_bytes += event.lost_bytes or 1
+                if shell.phase is Phase.TYPED:
+                    # The echo and the start of the output are lost. What follows is output.
+                    self._stack.handle(shell, ShellEvent.START)
+            self._stack.handle(shell, ShellEvent.GAP)
 
     def _after_mark(self, mark: ShellMark) -> None:
         shell = self._stack.innermost
