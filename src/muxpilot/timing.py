@@ -18,7 +18,7 @@ class ShellTiming:
     longest_prompt_check_s: float = 1.0
     # What is in front of a command must stay there for this time before the pane counts as occupied: a line
     # that a person has just typed is about to run. Callers are told within a second.
-    occupied_s: float = 0.4
+    occupied_s: float = 0.5
     occupied_check_s: float = 0.2
     # A shell that is still starting is waited for so long before it counts as a program.
     shell_start_s: float = 10.0

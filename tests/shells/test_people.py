@@ -10,7 +10,7 @@ import pytest
 
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId
-from tests.rigs.waiting import eventually
+from tests.rigs.waiting import LIMIT_S, eventually
 from tests.shells.conftest import NESTED, SHELLS, Desk
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,7 +51,10 @@ TELL_A_START = ("bash", "zsh", "fish")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-async def test_a_line_that_a_person_has_just_typed_is_not_taken_for_ours(desk: Desk, shell: str) -> None:
+async def test_a_line_that_a_person_has_just_typed_is_not_taken_for_ours(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    desk.change_timing(monkeypatch, occupied_s=LIMIT_S)  # a busy machine takes long to run their line
     pane = await desk.own_pane(shell)
     await desk.run(pane, "echo first")
     for n in range(3):

@@ -183,6 +183,7 @@ class PaneFollower:
         """End the command after a while even if its prompt has lost its mark."""
 
         def check() -> None:
+            """Finish the command if no prompt has come."""
             is_late = shell.phase is Phase.FINISHED and not shell.line.untyped_lines
             if is_late and self._pane.activity.end_reason is None:
                 work = _end_on_failure(self._finish_without_prompt(shell), shell)
