@@ -96,8 +96,10 @@ class CommandHistory:
 
     def __init__(self, trace: Trace | None = None) -> None:
         self.commands: dict[str, RecordedCommand] = {}
-        self.nonces: dict[str, None] = {}  # in the order in which shells got them
+        # The nonces of shells that were given our marks, each with that of the shell outside of it, if any.
+        self.nonces: dict[str, str] = {}
         self.last_typed: TypedLine | None = None
+        self._last_asked_ns = 0
         self._tickets: dict[str, str] = {}  # each with the one that must have been used before it
         self._trace = trace or area("shells")
 
@@ -149,17 +151,19 @@ class CommandHistory:
         return old
 
     def _on_shell(self, fields: Fields) -> RecordedCommand | None:
-        self.nonces[str(fields["nonce"])] = None
+        self.nonces[str(fields["nonce"])] = str(fields.get("inside", ""))
         return None
 
     def _on_ask(self, fields: Fields) -> RecordedCommand | None:
         if fields["id"] in self.commands:
             return None
+        # The order of the records counts. Two muxpilots may have looked at the clock in another order.
+        self._last_asked_ns = max(int(fields["asked"]), self._last_asked_ns + 1)
         command = RecordedCommand(
             id=str(fields["id"]),
             text=str(fields["text"]),
             owner=str(fields["owner"]),
-            asked_ns=int(fields["asked"]),
+            asked_ns=self._last_asked_ns,
             height=int(fields["height"]),
             delay_s=float(fields.get("delay", 0.0)),
             binding=fields.get("binding"),
@@ -249,8 +253,8 @@ class CommandHistory:
     }
 
 
-def shell_record(nonce: str) -> Fields:
-    return {"t": "shell", "nonce": nonce}
+def shell_record(nonce: str, inside: str) -> Fields:
+    return {"t": "shell", "nonce": nonce, "inside": inside}
 
 
 def ask_record(command: RecordedCommand) -> Fields:

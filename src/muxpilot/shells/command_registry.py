@@ -189,6 +189,7 @@ class CommandRegistry:
                 nonce=tmux.startups.find_nonce(pane),
                 output_limit=self._output_limit_bytes,
                 on_command=self._register,
+                on_refused=lambda command: self._forget(command.id),
                 has_hint=self._has_hint,
                 timing=self.timing,
             )
@@ -208,6 +209,10 @@ class CommandRegistry:
         """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
         text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
         return bool(text) and not self.agent_lines.is_agents(tmux, pane, text)
+
+    def _forget(self, command_id: str) -> None:
+        self._commands.pop(command_id, None)
+        self._told_running.pop(command_id, None)
 
     def get_command(self, command_id: str) -> Command:
         """Return a command that this muxpilot knows; raise BadInput if it does not."""

@@ -23,7 +23,7 @@ from muxpilot.shells.occupant import (
 )
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import Phase, ShellEvent
-from muxpilot.shells.type_command import lines_for, needs_file, type_line
+from muxpilot.shells.type_command import lines_for, needs_file, type_line, type_slowly
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
@@ -106,25 +106,32 @@ class CommandRun:
                 return False
             if command.is_foreign:
                 return False
-            typed = pane.shared.begin_typing(command, self._shell.nonce, text=line, line=number)
-            self._shell.command = command
-            pane.stack.begin_line(self._shell, line)
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
-            try:
-                await type_line(
-                    *(pane.tmux, pane.pane, self._shell.kind, line),
-                    ticket=typed.ticket,
-                    delay_s=command.delay_s,
-                )
-            except TicketRefused as refused:
-                log.last_ticket = refused.last
-                self._take_back(typed.ticket, number)
-                return False
-            log.last_ticket = typed.ticket.name
+            async with pane.reading:
+                typed = pane.shared.begin_typing(command, self._shell.nonce, text=line, line=number)
+                try:
+                    await self._send_line(line, typed.ticket)
+                except TicketRefused as refused:
+                    log.last_ticket = refused.last
+                    self._take_back(typed.ticket, number)
+                    return False
+                log.last_ticket = typed.ticket.name
+                self._shell.command = command
+                pane.stack.begin_line(self._shell, line)
+            if command.delay_s:
+                await type_slowly(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
         command.trace.debug("line typed", length=len(line))
         pane.activity.restart_silence()
         return True
+
+    async def _send_line(self, line: str, ticket: TypingTicket) -> None:
+        """Type a line with one request; one that is typed slowly is only announced."""
+        pane = self._pane
+        if self._command.delay_s:
+            await pane.tmux.input.use_ticket(pane.pane, ticket)
+        else:
+            await type_line(pane.tmux, pane.pane, self._shell.kind, line, ticket=ticket)
 
     def _take_back(self, ticket: TypingTicket, number: int) -> None:
         """Undo what was noted for a line that tmux has refused, because another muxpilot has typed."""
@@ -132,8 +139,6 @@ class CommandRun:
         command.trace.debug("tmux refused the line: another muxpilot has typed", line=number)
         pane.shared.log.note_untyped(command.id, ticket)
         pane.shared.sync()
-        self._shell.command = None
-        pane.stack.handle(self._shell, ShellEvent.LINE_NOT_TYPED)
         if number == 0:
             command.requeue()
         else:
@@ -198,6 +203,8 @@ class CommandRun:
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
         pane, command = self._pane, self._command
+        if command.is_foreign and self._shell.line.untyped_lines:
+            return False  # another muxpilot types its next line in a moment
         try:
             state = await pane.read_state()
             line = await pane.tmux.capture.text_before_cursor(pane.pane)

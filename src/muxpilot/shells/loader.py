@@ -43,7 +43,8 @@ class MarkLoader:
         kind = shell_with_marks(state.foreground_cmd) if state.is_shell else None
         is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
         self._pane.scanner.nonces.add(self._nonce)
-        self._pane.shared.log.add_shell(self._nonce)
+        outer = self._pane.stack.innermost
+        self._pane.shared.log.add_shell(self._nonce, inside=outer.nonce if outer is not None else "")
         trace = self._pane.trace
         try:
             with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):

@@ -44,7 +44,8 @@ _EXEC = re.compile(r"\s*exec\s")
 class PaneCommands:
     """A pane that commands run in, from the first command that is submitted to it until the pane ends.
 
-    `on_command` is called with each command that another muxpilot was asked for.
+    `on_command` is called with each command that another muxpilot was asked for, and `on_refused` if that
+    one has refused it.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class PaneCommands:
         nonce: str | None,
         output_limit: int,
         on_command: Callable[[Command], None],
+        on_refused: Callable[[Command], None],
         has_hint: bool = False,
         timing: ShellTiming | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class PaneCommands:
         self.pane = PaneContext(tmux, row, typing_lock, timing=timing)
         self.trace = self.pane.trace
         self.on_command = on_command
+        self.on_refused = on_refused
         self._output_limit = output_limit
         self._has_hint = has_hint
         self._is_starting = nonce is not None
@@ -332,6 +335,8 @@ class PaneCommands:
             self._lock,
             take_over=self.take_over_abandoned,
             is_next=lambda: bool(self._queue) and self._queue[0] is command,
+            has_lines_ahead=lambda: self._follower.has_lines_ahead,
+            watch_foreign=self.watch_foreign,
             is_starting=self._is_starting,
             has_hint=self._has_hint,
         )

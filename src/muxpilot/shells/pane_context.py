@@ -67,6 +67,8 @@ class PaneContext:
             trace=self.trace,
         )
         self.stream: PaneStream | None = None
+        # Held while output is looked at, and while a line is typed: so it is certain which came first.
+        self.reading = asyncio.Lock()
         self.shared: SharedCommands  # set when the pane is opened
 
     @property
@@ -87,6 +89,11 @@ class PaneContext:
         for shell in self.stack.shells:
             if shell.command is not None:
                 shell.command.notify_change()
+
+    def expect_shell(self, nonce: str, *, inside: str) -> None:
+        """Take marks with this nonce for ours. Their shell is inside the one with the nonce `inside`."""
+        self.scanner.nonces.add(nonce)
+        self.stack.outer_nonces[nonce] = inside
 
     async def read_state(self) -> ForegroundState:
         """Return what the system says the foreground program does. The event loop runs meanwhile."""

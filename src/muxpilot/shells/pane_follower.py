@@ -96,6 +96,11 @@ class PaneFollower:
         self._lines = sorted([*self._lines, line], key=lambda known: known.offset)
         self._begin_lines(self._pane.activity.read_offset)
 
+    @property
+    def has_lines_ahead(self) -> bool:
+        """Return whether a line was typed at an offset that the reading has not come to yet."""
+        return bool(self._lines)
+
     async def close(self) -> None:
         await self._tasks.close()
 
@@ -104,8 +109,9 @@ class PaneFollower:
         try:
             async for event in stream.follow(begin):
                 if isinstance(event, Data):
-                    self._before_data()
-                    self._handle_data(event)
+                    async with self._pane.reading:
+                        self._before_data()
+                        self._handle_data(event)
                 elif isinstance(event, Gap):
                     self._handle_gap(event)
                 elif isinstance(event, End):

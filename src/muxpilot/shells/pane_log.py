@@ -67,8 +67,9 @@ class PaneLog:
             return OwnerState.ALIVE
         return self._owners.state(command.owner)
 
-    def add_shell(self, nonce: str) -> None:
-        self._append(records.shell_record(nonce))
+    def add_shell(self, nonce: str, *, inside: str = "") -> None:
+        """Write down that a shell gets our marks; `inside` is the nonce of the shell outside of it."""
+        self._append(records.shell_record(nonce, inside))
 
     def ask(self, command: RecordedCommand) -> None:
         """Put a command into the history, behind all that were asked for before."""
@@ -139,8 +140,8 @@ class PaneLog:
         self._sync()
         if not self._log.put_aside():
             return
-        for nonce in self.history.nonces:
-            self._log.append(records.shell_record(nonce))
+        for nonce, inside in self.history.nonces.items():
+            self._log.append(records.shell_record(nonce, inside))
         for command in self.history.commands.values():
             for fields in _records_of(command):
                 self._log.append(fields)

@@ -31,7 +31,8 @@ class PaneRecovery:
         assert stream is not None
         unfinished = pane.shared.load()
         history = pane.shared.log.history
-        pane.scanner.nonces.update(history.nonces)
+        for nonce, inside in history.nonces.items():
+            pane.expect_shell(nonce, inside=inside)
         if stream.nonce:
             pane.scanner.nonces.add(stream.nonce)
         if history.commands:

@@ -52,18 +52,24 @@ class PromptWaiter:
         *,
         take_over: Callable[[], Awaitable[None]],
         is_next: Callable[[], bool],
+        has_lines_ahead: Callable[[], bool],
+        watch_foreign: Callable[[Command], None],
         is_starting: bool,
         has_hint: bool,
     ) -> None:
         """Set `is_starting` if our shell is starting, `has_hint` if the settings name the shell.
 
         `take_over` takes over commands whose muxpilot is gone. `is_next` tells whether it is still the turn
-        of the command: one that was taken over may have been asked for earlier.
+        of the command: one that was taken over may have been asked for earlier. `has_lines_ahead` tells
+        whether another muxpilot has typed a line that our reading has not come to yet. `watch_foreign` finds
+        out what a command of another muxpilot waits for.
         """
         self._pane = pane
         self._lock = lock
         self._take_over = take_over
         self._is_next = is_next
+        self._has_lines_ahead = has_lines_ahead
+        self._watch_foreign = watch_foreign
         self._is_starting = is_starting
         self._has_hint = has_hint
         self._command: Command | None = None
@@ -129,6 +135,8 @@ class PromptWaiter:
             return _OTHER_MUXPILOT
         shared = self._pane.shared
         shared.sync()
+        if self._has_lines_ahead():
+            return _OTHER_MUXPILOT
         if shared.find_queued_before(command) is None:
             return await self._find_obstacle()
         if shared.find_abandoned():
@@ -140,13 +148,25 @@ class PromptWaiter:
         shell = self._pane.stack.innermost
         if self._lock.was_used_by_other and shell is not None and shell.command is None:
             return await self._load_again(shell)
+        if shell is not None and self._is_running_foreign(shell):
+            return _OTHER_MUXPILOT
         if shell is None or shell.phase in (Phase.UNKNOWN, Phase.RUNNING, Phase.STARTING):
             return await self._enter_shell(shell)
+        if shell.command is not None and shell.command.is_foreign and shell.line.untyped_lines:
+            return _OTHER_MUXPILOT  # it types the next line of its command in a moment
         if shell.phase is Phase.CONTINUATION:
             return await self._give_up_incomplete(shell) if shell.command is not None else PERSON_CONTINUES
         if shell.phase is not Phase.PROMPT:
             return _NOT_AT_PROMPT
         return await self._find_typed_text(shell)
+
+    def _is_running_foreign(self, shell: NestedShell) -> bool:
+        """Return whether a command of another muxpilot runs in the shell, and does not wait for input."""
+        command = shell.command
+        if command is None or not command.is_foreign or shell.phase is not Phase.RUNNING:
+            return False
+        self._watch_foreign(command)
+        return command.waiting_for is None
 
     async def _load_again(self, shell: NestedShell) -> Obstacle | None:
         """Load our marks once more: another muxpilot has replaced them, or a person has removed them."""

@@ -40,6 +40,9 @@ class CommandListener(Protocol):
     def on_taken(self, command: Command) -> None:
         """Forget a command of ours that another muxpilot has taken over."""
 
+    def on_refused(self, command: Command) -> None:
+        """Forget a command that its caller did not want to wait for."""
+
 
 class SharedCommands:
     """The commands of one pane by id, and their records."""
@@ -72,6 +75,9 @@ class SharedCommands:
             )
         )
         self.sync()
+        recorded = self.log.history.commands.get(command.id)
+        if recorded is not None:
+            command.submitted_at = recorded.asked_ns / NS_PER_S
 
     def load(self) -> Sequence[RecordedCommand]:
         """Read all records. Return the commands that have not ended, in the order of asking."""
@@ -192,6 +198,9 @@ class SharedCommands:
         stream = self._pane.stream
         return JournalPlace(stream.name if stream is not None else "", self._pane.activity.read_offset)
 
+    def _on_shell(self, fields: Fields) -> None:
+        self._pane.expect_shell(str(fields.get("nonce")), inside=str(fields.get("inside", "")))
+
     def _on_ask(self, fields: Fields) -> None:
         recorded = self.log.history.commands.get(str(fields.get("id")))
         if recorded is not None and recorded.id not in self.known and recorded.end is None:
@@ -221,6 +230,9 @@ class SharedCommands:
     def _on_recorded_end(self, fields: Fields) -> None:
         recorded = self.log.history.commands.get(str(fields.get("id")))
         command = self.known.get(str(fields.get("id")))
+        if command is not None and command.is_foreign and fields.get("status") == REFUSED:
+            del self.known[command.id]
+            self._listener.on_refused(command)
         if command is None or command.status.is_final or recorded is None or recorded.end is None:
             return
         is_typed = command.status is not CommandStatus.QUEUED
@@ -234,6 +246,7 @@ class SharedCommands:
         return here.journal == end.place.journal and here.offset < end.place.offset
 
     _ACTIONS: ClassVar[Mapping[str, Callable[[SharedCommands, Fields], None]]] = {
+        "shell": _on_shell,
         "ask": _on_ask,
         "type": _on_type,
         "own": _on_own,

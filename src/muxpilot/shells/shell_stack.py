@@ -44,6 +44,8 @@ class ShellStack:
         trace: Trace | None = None,
     ) -> None:
         self.shells: list[NestedShell] = []
+        # For shells whose marks were typed: the nonce of the shell outside of it, or an empty text.
+        self.outer_nonces: dict[str, str] = {}
         self.versions: ShellMark | None = None  # a shell's answer to the line that asks which one it is
         self._scanner = scanner
         self._notify = notify
@@ -177,10 +179,21 @@ class ShellStack:
         if kind is None or mark.serial < 0 or self.find(mark.nonce) is not None:
             self._trace.debug("mark dropped", kind=mark.kind.name, serial=mark.serial)
             return
+        self._drop_replaced(mark.nonce)
         trace = self._trace.child(shell=kind.name, depth=len(self.shells))
         order = MarkOrder(mark.pid, mark.serial)
         self.shells.append(NestedShell(mark.nonce, kind, order, trace, depth=len(self.shells)))
         trace.debug("shell pushed", shell_pid=mark.pid, serial=mark.serial)
+
+    def _drop_replaced(self, nonce: str) -> None:
+        """Remove the shells that a new one stands for: one that is given our marks again has a new nonce."""
+        outer = self.outer_nonces.get(nonce)
+        if outer is None or (outer and self.find(outer) is None):
+            return
+        while self.shells and self.shells[-1].nonce != outer:
+            gone = self._pop("it was given our marks again")
+            if gone.command is not None:
+                gone.command.mark_lost("The shell was given our marks again.")
 
     def _pop(self, reason: str, *, is_nonce_kept: bool = False) -> NestedShell:
         shell = self.shells.pop()

@@ -44,32 +44,27 @@ def needs_file(shell: ShellKind, text: str) -> bool:
     return not shell.takes_paste and any(len(line.encode()) > _LONGEST_LINE for line in text.split("\n"))
 
 
-async def type_line(
-    tmux: Tmux,
-    pane: PaneId,
-    shell: ShellKind,
-    text: str,
-    *,
-    ticket: TypingTicket,
-    delay_s: float = 0.0,
-) -> None:
-    """Type a text and press Enter, with one request to tmux unless there is a delay between characters.
+async def type_line(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, ticket: TypingTicket) -> None:
+    """Type a text and press Enter, with one request to tmux.
 
     Raise TicketRefused if another muxpilot has typed meanwhile.
     """
     begin, end = _brackets(shell, text)
-    if delay_s:
-        await tmux.input.use_ticket(pane, ticket)
-        if begin:
-            await tmux.input.send_bytes(pane, begin)
-        for char in text:
-            await tmux.input.send_bytes(pane, encode(char))
-            await asyncio.sleep(delay_s)
-        await tmux.input.send_bytes(pane, end + b"\r")
-    elif begin:
+    if begin:
         await tmux.input.send_bytes(pane, begin + encode(text) + end + b"\r", ticket=ticket)
     else:
         await tmux.input.type(pane, text, enter=True, ticket=ticket)
+
+
+async def type_slowly(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, delay_s: float) -> None:
+    """Type a text with a pause after each character, and press Enter."""
+    begin, end = _brackets(shell, text)
+    if begin:
+        await tmux.input.send_bytes(pane, begin)
+    for char in text:
+        await tmux.input.send_bytes(pane, encode(char))
+        await asyncio.sleep(delay_s)
+    await tmux.input.send_bytes(pane, end + b"\r")
 
 
 def _brackets(shell: ShellKind, text: str) -> tuple[bytes, bytes]:
