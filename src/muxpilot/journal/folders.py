@@ -29,7 +29,8 @@ _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
 END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
-_LONGEST_FACT = 200
+TEXT_BEFORE_FILE = "text_before"
+_LONGEST_FACT = 4000
 
 
 @record
@@ -84,9 +85,16 @@ class Generation:
 
     def write_exit_mark(self, mark: str) -> None:
         """Write the secret word of the exit mark."""
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(self.path / EXIT_MARK_FILE, flags, 0o600), "w") as target:
-            target.write(mark)
+        _write_fact(self.path / EXIT_MARK_FILE, mark)
+
+    @property
+    def text_before(self) -> str:
+        """Return what stood before the cursor when the journal began, such as a prompt."""
+        return _read_fact(self.path / TEXT_BEFORE_FILE)
+
+    def write_text_before(self, text: str) -> None:
+        """Write what stands before the cursor while the journal is empty."""
+        _write_fact(self.path / TEXT_BEFORE_FILE, text)
 
     def remove_unused(self) -> None:
         """Remove a generation that no pipe was started for."""
@@ -182,13 +190,19 @@ def _is_there_and_private(path: Path) -> bool:
         return False
 
 
+def _write_fact(path: Path, text: str) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
+        target.write(text.encode("utf-8", "replace")[:_LONGEST_FACT])
+
+
 def _read_fact(path: Path) -> str:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(file, _LONGEST_FACT).decode("ascii", "replace").strip()
+        return os.read(file, _LONGEST_FACT).decode("utf-8", "replace").removesuffix("\n")
     except OSError:
         return ""
     finally:

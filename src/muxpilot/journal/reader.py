@@ -38,6 +38,7 @@ class JournalReader:
         self.files = SegmentFiles(generation.path)
         self.offset = 0
         self.has_end = False
+        self.may_have_more = False
         self._segment: Segment | None = None  # the one that is being read, or was read last
         self._first: Segment | None = None
         self._file = -1
@@ -70,22 +71,28 @@ class JournalReader:
         self.files.add(name)
 
     def read_new(self, most: int) -> list[bytes | Missing]:
-        """Return what was written since the last call, at most about `most` bytes."""
+        """Return what was written since the last call, at most `most` bytes.
+
+        `may_have_more` tells whether another call may return more at once.
+        """
         events: list[bytes | Missing] = []
-        while most > 0 and (self._file >= 0 or self._open_next(events)):
+        self.may_have_more = False
+        while self._file >= 0 or self._open_next(events):
             data = os.read(self._file, most)
             if data:
                 events.append(data)
                 self.offset += len(data)
                 self._file_offset += len(data)
-                most -= len(data)
-            elif self._segment is not None and self.files.find_next(self._segment) is not None:
-                # The program creates the next segment only when it has written this one.
-                self._close_file()
-            else:
+                self.may_have_more = len(data) == most or self._has_next()
+                break
+            # The program creates the next segment only when it has written this one.
+            if not self._open_next(events):
                 self._check_size(events)
                 break
         return events
+
+    def _has_next(self) -> bool:
+        return self._segment is not self.files.newest and self._find_next() is not None
 
     def close(self) -> None:
         """Close the open file."""
@@ -99,19 +106,19 @@ class JournalReader:
     def _open_next(self, events: list[bytes | Missing]) -> bool:
         """Open the next segment that can be opened. Return False if there is none yet."""
         while (segment := self._find_next()) is not None:
-            self._segment = segment
             with suppress(OSError):
-                self._file = open_file(self.generation.path, segment)
-                self._file_offset = 0
+                file = open_file(self.generation.path, segment)
+                self._close_file()
+                self._segment, self._file, self._file_offset = segment, file, 0
                 self._note_loss(segment, events)
                 return True
-            self.files.remove(segment.name)  # the program has removed it
+            self.files.remove(segment.name)  # the program has removed it, or it is not a file
         return False
 
     def _find_next(self) -> Segment | None:
         if self._segment is not None:
             return self.files.find_next(self._segment)
-        return self._first or next(iter(self.files.segments), None)
+        return self._first if self._first in self.files.segments else next(iter(self.files.segments), None)
 
     def _note_loss(self, segment: Segment, events: list[bytes | Missing]) -> None:
         lost = segment.offset - self.offset

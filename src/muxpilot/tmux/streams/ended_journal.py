@@ -18,8 +18,7 @@ def read_ended_journal(pane: PaneId, generation: Generation, trace: Trace) -> Pa
     reader = JournalReader(generation)
     marks = ExitMarkFilter(generation.exit_mark, trace, ends_output=True)
     offset, newlines, holes = reader.begin(BUFFER_BYTES)
-    stream.name, stream.is_whole = generation.name, bool(generation.exit_mark)
-    stream.use_journal(reader.files, offset=offset, newlines=newlines)
+    stream.use_journal(generation, reader.files, offset=offset, newlines=newlines)
     for hole in holes:
         stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
     while events := reader.read_new(_READ_BYTES):
