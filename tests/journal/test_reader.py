@@ -14,12 +14,24 @@ from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.journal.segments import SegmentFiles
 
 Events = list[bytes | Missing]
+pieces = st.lists(
+    st.text(st.sampled_from("ab\n"), min_size=1, max_size=20).map(str.encode), min_size=1, max_size=9
+)
 
 
 def write_segment(folder: Path, offset: int, data: bytes, *, newlines: int = 0, mark: str = "") -> Path:
     path = folder / f"{offset:015}-{newlines:012}{mark}"
     path.write_bytes(data)
     return path
+
+
+def write_all(folder: Path, pieces: list[bytes]) -> bytes:
+    """Write one segment for each piece, and return all of them together."""
+    whole = b""
+    for piece in pieces:
+        write_segment(folder, len(whole), piece, newlines=whole.count(b"\n"))
+        whole += piece
+    return whole
 
 
 def read_all(reader: JournalReader) -> Events:
@@ -83,7 +95,8 @@ def test_holes_in_older_segments_are_known_before_they_are_read(tmp_path: Path) 
     write_segment(tmp_path, 30, b"c" * 10)
     reader = JournalReader(Generation(tmp_path))
     offset, _, holes = reader.begin(5)
-    assert offset == 30
+    assert offset == 35
+    assert read_all(reader) == [b"c" * 5]
     assert [(hole.offset, hole.lost_bytes) for hole in holes] == [(20, 10), (20, None)]
     reader.close()
 
@@ -122,13 +135,23 @@ def test_what_is_not_a_segment_is_not_read(tmp_path: Path) -> None:
     assert [event for event in read_from_begin(tmp_path) if isinstance(event, bytes)] == [b"ours"]
 
 
-@given(st.lists(st.text(st.sampled_from("ab\n"), min_size=1, max_size=20).map(str.encode), min_size=1))
+@given(pieces)
+def test_the_newest_bytes_are_read_with_their_offset_and_line(pieces: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        whole = write_all(Path(name), pieces)
+        for recent in range(len(whole) + 5):
+            reader = JournalReader(Generation(Path(name)))
+            offset, newlines, _ = reader.begin(recent)
+            assert offset == max(0, len(whole) - recent)
+            assert newlines == whole[:offset].count(b"\n")
+            assert b"".join(event for event in read_all(reader) if isinstance(event, bytes)) == whole[offset:]
+            reader.close()
+
+
+@given(pieces)
 def test_bytes_and_lines_are_found_by_their_offset(pieces: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        whole = b""
-        for piece in pieces:
-            write_segment(Path(name), len(whole), piece, newlines=whole.count(b"\n"))
-            whole += piece
+        whole = write_all(Path(name), pieces)
         files = SegmentFiles(Path(name))
         files.scan()
         for offset in range(len(whole)):

@@ -30,6 +30,7 @@ END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
 TEXT_BEFORE_FILE = "text_before"
+REPLACED_FILE = "replaced"
 _LONGEST_FACT = 4000
 
 
@@ -95,6 +96,16 @@ class Generation:
     def write_text_before(self, text: str) -> None:
         """Write what stands before the cursor while the journal is empty."""
         _write_fact(self.path / TEXT_BEFORE_FILE, text)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether a muxpilot has ended it to start another program in the pane."""
+        return (self.path / REPLACED_FILE).exists()
+
+    def mark_replaced(self) -> None:
+        """Tell other muxpilots that the end of the pipe is the end of the program."""
+        with suppress(OSError):
+            _write_fact(self.path / REPLACED_FILE, "")
 
     def remove_unused(self) -> None:
         """Remove a generation that no pipe was started for."""

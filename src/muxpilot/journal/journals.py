@@ -51,18 +51,20 @@ class Journals:
         self._folders: JournalFolders | None = None
         self._watcher: FolderWatcher | None = None
         self._tasks = TaskSet(_trace)
+        self._has_no_folder = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def folders(self) -> JournalFolders | None:
         """Return the folders, or None if no private folder can be made anywhere."""
-        if self._folders is None:
+        if self._folders is None and not self._has_no_folder:
             root = first_usable(root_candidates())
             if root is None and self._last_resort is not None:
                 with suppress(OSError, MuxpilotError):
                     root = self._last_resort()
             if root is None:
                 _trace.warning("no private folder for journals: output is kept in memory only")
+                self._has_no_folder = True
                 return None
             _trace.debug("journals are kept", path=root)
             self._folders = JournalFolders(root)

@@ -45,9 +45,9 @@ class JournalReader:
         self._file_offset = 0
 
     def begin(self, recent_bytes: int) -> tuple[int, int, list[Missing]]:
-        """Move to a segment that leaves at least `recent_bytes` to read, or to the oldest.
+        """Move to where about `recent_bytes` are left to read.
 
-        Return its offset, the number of newlines before it, and what is missing between older segments.
+        Return that offset, the number of newlines before it, and what is missing between older segments.
         """
         self.scan()
         segments = self.files.segments
@@ -57,8 +57,11 @@ class JournalReader:
         first = max(
             (at for at, found in enumerate(segments) if end - found.offset >= recent_bytes), default=0
         )
-        self._first, self.offset = segments[first], segments[first].offset
-        return self._first.offset, self._first.newlines, self._holes_before(first)
+        self._first = segments[first]
+        # Not before a hole between two segments.
+        size = self.files.size_of(self._first)
+        self.offset = max(self._first.offset, min(end - recent_bytes, self._first.offset + size))
+        return self.offset, self.files.newlines_before(self.offset), self._holes_before(first)
 
     def scan(self) -> None:
         """List the folder again. Raise FileNotFoundError if it is gone."""
@@ -109,8 +112,11 @@ class JournalReader:
             with suppress(OSError):
                 file = open_file(self.generation.path, segment)
                 self._close_file()
-                self._segment, self._file, self._file_offset = segment, file, 0
-                self._note_loss(segment, events)
+                is_first, self._segment, self._file = self._segment is None, segment, file
+                begin = self.offset - segment.offset if is_first and segment == self._first else 0
+                self._file_offset = os.lseek(file, begin, os.SEEK_SET)
+                if not begin:
+                    self._note_loss(segment, events)
                 return True
             self.files.remove(segment.name)  # the program has removed it, or it is not a file
         return False

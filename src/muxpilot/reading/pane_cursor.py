@@ -28,6 +28,8 @@ _ALIGN_TRIES = 5
 _MOST_STREAMS = 4
 # Rendering this much takes a few milliseconds. More is rendered in a thread: the event loop serves others.
 _RENDERED_AT_ONCE = 1 << 16
+# How far back to look for the beginning of a full-screen program.
+_SEARCHED_BYTES = 2 << 20
 
 trace = area("reading")
 
@@ -250,7 +252,7 @@ class StreamReader:
 
     def _position_below_program(self) -> StreamPosition:
         """Return where the text continues after the full-screen program has ended."""
-        start = self.stream.recent_start
+        start = max(self.stream.start, self.stream.end - _SEARCHED_BYTES)
         switches = list(ALTERNATE_SWITCH_BYTES.finditer(self.stream.read(start, self.stream.end)))
         if switches and switches[-1][1] == b"h":
             return self._position_at(start + switches[-1].start())

@@ -23,7 +23,7 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.ended_journal import feed_event
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
-from muxpilot.tmux.streams.stream import BUFFER_BYTES, ExitStatus, PaneStream
+from muxpilot.tmux.streams.stream import LOADED_BYTES, ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
 # The pane option with the name of the generation that the pane's pipe writes.
@@ -73,6 +73,16 @@ class JournalSource:
         """Return what the exit mark says, or None before it was seen."""
         return self._marks.exit_status
 
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the program of the pane does not know its journal yet."""
+        return self._launch is not None and self._launch.is_starting
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether a muxpilot has ended the journal to start another program in the pane."""
+        return self.generation.is_replaced
+
     def close(self) -> None:
         """Stop reading, and let the program end or start if it waits for us. The journal goes on."""
         self.stop_reading()
@@ -95,7 +105,7 @@ class JournalSource:
 
     def _begin(self) -> None:
         """Give the stream the newest bytes of a journal that has some already."""
-        offset, newlines, holes = self._reader.begin(BUFFER_BYTES)
+        offset, newlines, holes = self._reader.begin(LOADED_BYTES)
         files = self._reader.files
         self.stream.use_journal(self.generation, files, offset=offset, newlines=newlines)
         for hole in holes:

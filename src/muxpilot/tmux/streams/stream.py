@@ -21,6 +21,8 @@ from muxpilot.tmux.streams.ring_buffer import RingBuffer
 from muxpilot.trace import Trace, area
 
 BUFFER_BYTES = 1 << 20
+# So much of a journal is loaded at once; what is older stays in its files until it is asked for.
+LOADED_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 18
 
 
