@@ -40,8 +40,8 @@ _WAIT_FOR_START = (
 # SIGPIPE: that stays status 141. The parent ends itself by the same signal, so that tmux reports it too.
 #
 # What is in a FIFO is lost if muxpilot is killed before the script has opened it. So the line is also in a
-# file. A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends without it,
-# that muxpilot is gone, and the newest segment of the journal shows whether the mark has been written.
+# file. A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends
+# without it, that muxpilot is gone, and the newest segment of the journal shows whether the mark is there.
 _RUN_COMMAND = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then '
     "read -r muxpilot_mark muxpilot_journal <&3 || "
