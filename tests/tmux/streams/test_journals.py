@@ -122,6 +122,18 @@ def is_over(raw: Raw, pane: str, *, remain: bool) -> bool:
     return f"{pane} 1" in rows if remain else not any(row.startswith(f"{pane} ") for row in rows)
 
 
+async def test_a_folder_with_every_special_character_is_used(
+    tmux: Tmux, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = folder / "a b'c\"#{x}#(touch y)%d$HOME;é\\n"
+    odd.mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(odd))
+    made = await tmux.sessions.create("ours", program=PaneProgram("echo hello; exit 3"))
+    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
+    assert (seen, end.status) == (b"hello\r\n", 3)
+    assert list(odd.rglob("000000000000000-*"))
+
+
 async def test_two_muxpilots_see_one_stream(socket: str, binary: str, raw: Raw) -> None:
     async with muxpilot(socket, binary) as one, muxpilot(socket, binary) as two:
         made = await one.sessions.create("ours", program=CAT)
