@@ -377,6 +377,15 @@ async def test_catching_up_waits_for_what_tmux_shows(tmux: Tmux, raw: Raw, their
             assert stream.read(stream.start, stream.end).endswith(text.encode())
 
 
+async def test_each_pane_has_a_folder_for_all_muxpilots(tmux: Tmux, socket: str, binary: str) -> None:
+    made = await tmux.sessions.create("ours", program=CAT)
+    folder = await tmux.streams.journals.pane_folder(made.pane_id)
+    assert folder is not None
+    assert [one.path.parent for one in await tmux.streams.journals.list(made.pane_id)] == [folder]
+    async with muxpilot(socket, binary) as other:
+        assert await other.streams.journals.pane_folder(made.pane_id) == folder
+
+
 async def test_the_writer_ends_with_the_pane(tmux: Tmux, raw: Raw) -> None:
     await tmux.sessions.create("home", program=PaneProgram("exec sleep 60"))
     made = await tmux.sessions.create("ours", program=CAT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.folders import Generation, JournalFolders, ServerIdentity
@@ -42,6 +43,11 @@ class PaneJournals:
             if os.stat(self._connection.endpoint.socket).st_uid != os.geteuid():
                 return None  # tmux, which runs the pipe's program, could not enter our folder
         return self._journals.folders
+
+    async def pane_folder(self, pane: PaneId) -> Path | None:
+        """Return the folder of a pane, created where it is missing; None where no journal can be kept."""
+        folders = self._folders
+        return folders.pane_folder(await self.server_identity(), pane) if folders else None
 
     async def create(self, pane: PaneId, exit_mark: str) -> Generation | None:
         """Create a generation for a pane. Return None where no journal can be kept."""
