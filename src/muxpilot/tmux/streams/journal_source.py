@@ -14,7 +14,7 @@ from contextlib import suppress
 from muxpilot.journal.folder_watch import FolderChange
 from muxpilot.journal.folders import Generation
 from muxpilot.journal.journals import Journals
-from muxpilot.journal.reader import JournalReader
+from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.journal.ring_script import pipe_program
 from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
@@ -23,7 +23,7 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.ended_journal import feed_event
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
-from muxpilot.tmux.streams.stream import BUFFER_BYTES, ExitStatus, PaneStream
+from muxpilot.tmux.streams.stream import LOADED_BYTES, ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
 # The pane option with the name of the generation that the pane's pipe writes.
@@ -62,16 +62,39 @@ class JournalSource:
         self._marks = ExitMarkFilter(generation.exit_mark, self._trace, ends_output=True)
         self._is_open = True
         self._is_reading_soon = False
-        self._begin()
         self._stop_watching = journals.watcher.watch(generation.path, self._on_change)
         self._start_check = self._loop.call_later(_START_LIMIT_S, self._check_started)
         self._writer = -1
-        self._on_change(FolderChange.UNKNOWN, "")  # what came before the watch
+
+    def begin(self) -> None:
+        """Give the stream the newest bytes of a journal that has some already, and follow it from now on.
+
+        Raise OSError if the folder is gone.
+        """
+        offset, newlines, holes = self._reader.begin(LOADED_BYTES)
+        files = self._reader.files
+        self.stream.use_journal(self.generation, files, offset=offset, newlines=newlines)
+        for hole in holes:
+            self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
+        self.read_now()
+        self._watch_writer()
+        self._trace.debug("journal opened", start=self.stream.start, end=self.stream.end)
+        self._loop.call_soon(self._on_change, FolderChange.UNKNOWN, "")  # it may have ended already
 
     @property
     def exit_status(self) -> ExitStatus | None:
         """Return what the exit mark says, or None before it was seen."""
         return self._marks.exit_status
+
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the program of the pane does not know its journal yet."""
+        return self._launch is not None and self._launch.is_starting
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether a muxpilot has ended the journal to start another program in the pane."""
+        return self.generation.is_replaced
 
     def close(self) -> None:
         """Stop reading, and let the program end or start if it waits for us. The journal goes on."""
@@ -93,19 +116,6 @@ class JournalSource:
         while self._is_open and self._read_some():
             pass
 
-    def _begin(self) -> None:
-        """Give the stream the newest bytes of a journal that has some already."""
-        offset, newlines, holes = self._reader.begin(BUFFER_BYTES)
-        self.stream.name = self.generation.name
-        self.stream.is_whole = bool(self.generation.exit_mark)
-        self.stream.nonce = self.generation.nonce
-        self.stream.use_journal(self._reader.files, offset=offset, newlines=newlines)
-        for hole in holes:
-            self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
-        while self._read_some():
-            pass
-        self._trace.debug("journal opened", start=self.stream.start, end=self.stream.end)
-
     def _on_change(self, change: FolderChange, name: str) -> bool:
         """Read what is new. Return whether there was something."""
         if not self._is_open:
@@ -120,12 +130,13 @@ class JournalSource:
             self._reader.files.remove(name)
         elif change is not FolderChange.WRITTEN and not self._scan():
             return True
-        has_more = self._read_some()
-        if has_more:
+        has_read = self._read_some()
+        if self._reader.may_have_more:
             self._read_more_soon()
         elif self._reader.has_end:
+            self.read_now()
             self._end("pipe closed by tmux")
-        return has_more
+        return has_read
 
     def _scan(self) -> bool:
         """List the folder. If it is gone, so is the journal."""
@@ -136,7 +147,10 @@ class JournalSource:
         return False
 
     def _watch_writer(self) -> None:
-        """Watch for the end of the pipe's program, also if it is killed. Where there is no pidfd, tmux does."""
+        """Watch for the end of the pipe's program, also if it is killed.
+
+        Where the system has no pidfd, only a program that ends by itself is noticed.
+        """
         pid = self.generation.writer_pid
         if pid is not None and self.generation.is_being_written:
             with suppress(OSError, AttributeError):
@@ -167,9 +181,16 @@ class JournalSource:
 
     def _read_some(self) -> bool:
         """Pass on some of what is new. Return whether there was something."""
-        events = self._reader.read_new(_READ_BYTES)
+        try:
+            events = self._reader.read_new(_READ_BYTES)
+        except OSError as error:
+            self._trace.warning("journal cannot be read", error=error)
+            self._end("journal cannot be read")
+            return False
         for event in events:
             feed_event(self.stream, self._marks, event)
+            if isinstance(event, Missing) and self._launch is not None:
+                self._launch.release()  # the exit mark may be missing too: the program must not wait for us
         if self.exit_status is not None and self._launch is not None:
             self._launch.confirm_end()
         return bool(events)
