@@ -16,14 +16,14 @@ from muxpilot.shells.command_records import (
     EndedCommand,
     JournalPlace,
     RecordedCommand,
-    TypedLine,
+    TypingRecord,
 )
 from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import area
 
 PLACE = JournalPlace("0001-abcdef", 42)
-TYPED = TypedLine(TypingTicket("a.1"), PLACE, "f" * 32, [{"nonce": "f" * 32}])
+TYPED = TypingRecord(TypingTicket("a.1"), PLACE, "f" * 32, [{"nonce": "f" * 32}])
 END = EndedCommand("failed", 3, None, 99, PLACE)
 
 
@@ -46,7 +46,7 @@ def test_a_command_is_queued_then_typed_then_ended() -> None:
     assert (command.is_queued, command.is_typed, command.typed) == (False, True, [TYPED])
     history.apply(records.end_record("a", END))
     assert (command.is_queued, command.is_typed, command.end) == (False, False, END)
-    assert list(history.unfinished) == []
+    assert list(history.list_unfinished()) == []
 
 
 def test_the_first_end_counts_and_nothing_follows_it() -> None:
@@ -77,7 +77,7 @@ def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -
 def test_the_lines_of_a_command_are_kept_and_a_line_that_is_typed_again_replaces_itself() -> None:
     history = history_of(records.ask_record(asked("a")))
     for name, line in (("a.1", 0), ("a.2", 1), ("a.3", 1)):
-        typed = TypedLine(TypingTicket(name), PLACE, "f" * 32, [], line=line)
+        typed = TypingRecord(TypingTicket(name), PLACE, "f" * 32, [], line=line)
         history.apply(records.type_record("a", "one", typed=typed))
     assert [(line.ticket.name, line.line) for line in history.commands["a"].typed] == [("a.1", 0), ("a.3", 1)]
 
@@ -93,7 +93,7 @@ def test_tickets_tell_which_lines_were_typed_before_the_last_one() -> None:
 
 def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
     history = history_of(*(records.ask_record(asked(name)) for name in "abc"))
-    assert [command.id for command in history.unfinished] == ["a", "b", "c"]
+    assert [command.id for command in history.list_unfinished()] == ["a", "b", "c"]
     first = history.queued_before("c")
     assert first is not None
     assert first.id == "a"
@@ -120,7 +120,7 @@ def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
 def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> None:
     history = history_of(records.ask_record(asked("a")))
     assert history.apply(fields) is None
-    assert [command.id for command in history.unfinished] == ["a"]
+    assert [command.id for command in history.list_unfinished()] == ["a"]
 
 
 def test_a_command_that_was_refused_is_forgotten() -> None:

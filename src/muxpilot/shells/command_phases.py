@@ -58,21 +58,21 @@ class CommandAction(Enum):
     END = "settle its output and note the time"
 
 
-class Transition(NamedTuple):
+class StatusChange(NamedTuple):
     status: CommandStatus
     action: CommandAction
 
 
 _START, _END = CommandAction.START, CommandAction.END
 
-TRANSITIONS: Mapping[tuple[CommandStatus, CommandEvent], Transition] = {
-    (CommandStatus.QUEUED, CommandEvent.BEGIN): Transition(CommandStatus.RUNNING, _START),
-    (CommandStatus.QUEUED, CommandEvent.WITHDRAW): Transition(CommandStatus.CANCELLED, _END),
-    (CommandStatus.QUEUED, CommandEvent.LOSE): Transition(CommandStatus.LOST, _END),
-    (CommandStatus.RUNNING, CommandEvent.REQUEUE): Transition(CommandStatus.QUEUED, _START),
-    (CommandStatus.RUNNING, CommandEvent.SUCCEED): Transition(CommandStatus.COMPLETED, _END),
-    (CommandStatus.RUNNING, CommandEvent.FAIL): Transition(CommandStatus.FAILED, _END),
-    (CommandStatus.RUNNING, CommandEvent.STOP): Transition(CommandStatus.STOPPED, _END),
-    (CommandStatus.RUNNING, CommandEvent.INTERRUPT): Transition(CommandStatus.CANCELLED, _END),
-    (CommandStatus.RUNNING, CommandEvent.LOSE): Transition(CommandStatus.LOST, _END),
+TRANSITIONS: Mapping[tuple[CommandStatus, CommandEvent], StatusChange] = {
+    (CommandStatus.QUEUED, CommandEvent.BEGIN): StatusChange(CommandStatus.RUNNING, _START),
+    (CommandStatus.QUEUED, CommandEvent.WITHDRAW): StatusChange(CommandStatus.CANCELLED, _END),
+    (CommandStatus.QUEUED, CommandEvent.LOSE): StatusChange(CommandStatus.LOST, _END),
+    (CommandStatus.RUNNING, CommandEvent.REQUEUE): StatusChange(CommandStatus.QUEUED, _START),
+    (CommandStatus.RUNNING, CommandEvent.SUCCEED): StatusChange(CommandStatus.COMPLETED, _END),
+    (CommandStatus.RUNNING, CommandEvent.FAIL): StatusChange(CommandStatus.FAILED, _END),
+    (CommandStatus.RUNNING, CommandEvent.STOP): StatusChange(CommandStatus.STOPPED, _END),
+    (CommandStatus.RUNNING, CommandEvent.INTERRUPT): StatusChange(CommandStatus.CANCELLED, _END),
+    (CommandStatus.RUNNING, CommandEvent.LOSE): StatusChange(CommandStatus.LOST, _END),
 }

@@ -22,7 +22,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -45,7 +45,7 @@ class JournalPlace:
 
 
 @record
-class TypedLine:
+class TypingRecord:
     """A line that was typed, or was about to be: where the output stood, and the shells at that time."""
 
     ticket: TypingTicket
@@ -78,7 +78,7 @@ class RecordedCommand:
     height: int
     delay_s: float = 0.0
     binding: Fields | None = None  # which shell it is meant for
-    typed: list[TypedLine] = field(default_factory=list)
+    typed: list[TypingRecord] = field(default_factory=list)
     end: EndedCommand | None = None
     is_cancelled: bool = False
 
@@ -98,7 +98,7 @@ class CommandHistory:
         self.commands: dict[str, RecordedCommand] = {}
         # The nonces of shells that were given our marks, each with that of the shell outside of it, if any.
         self.nonces: dict[str, str] = {}
-        self.last_typed: TypedLine | None = None
+        self.last_typed: TypingRecord | None = None
         self._last_asked_ns = 0
         self._tickets: dict[str, str] = {}  # each with the one that must have been used before it
         self._trace = trace or area("shells")
@@ -112,10 +112,9 @@ class CommandHistory:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
 
-    @property
-    def unfinished(self) -> Iterator[RecordedCommand]:
-        """Yield the commands that have not ended, in the order of asking."""
-        return (command for command in self.commands.values() if command.end is None)
+    def list_unfinished(self) -> list[RecordedCommand]:
+        """Return the commands that have not ended, in the order of asking."""
+        return [command for command in self.commands.values() if command.end is None]
 
     def queued_before(self, command_id: str) -> RecordedCommand | None:
         """Return the first command that was asked for before this one and was not typed yet."""
@@ -173,7 +172,7 @@ class CommandHistory:
 
     def _on_type(self, fields: Fields) -> RecordedCommand | None:
         ticket = self._on_ticket_of(fields)
-        typed = TypedLine(
+        typed = TypingRecord(
             ticket,
             JournalPlace(str(fields["journal"]), int(fields["offset"])),
             shell=str(fields["shell"]),
@@ -258,6 +257,7 @@ def shell_record(nonce: str, inside: str) -> Fields:
 
 
 def ask_record(command: RecordedCommand) -> Fields:
+    """Return the record of a command that is asked for."""
     return {
         "t": "ask",
         "id": command.id,
@@ -270,7 +270,8 @@ def ask_record(command: RecordedCommand) -> Fields:
     }
 
 
-def type_record(command_id: str, owner: str, *, typed: TypedLine) -> Fields:
+def type_record(command_id: str, owner: str, *, typed: TypingRecord) -> Fields:
+    """Return the record of a line that is about to be typed."""
     return {
         **ticket_record(typed.ticket),
         "t": "type",
@@ -302,6 +303,7 @@ def cancel_record(command_id: str) -> Fields:
 
 
 def end_record(command_id: str, end: EndedCommand) -> Fields:
+    """Return the record of a command that has ended."""
     return {
         "t": "end",
         "id": command_id,

@@ -240,7 +240,7 @@ class CommandRegistry:
             self._commands[command_id] = known
         shell = self._find_pane_of(known)
         if shell is not None and shell.end_reason is None:
-            shell.shared.sync()
+            shell.shared_commands.sync()
         return known
 
     async def _find_recorded(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
@@ -329,7 +329,7 @@ class CommandRegistry:
         if command.ended_at is not None:  # meanwhile: Ctrl-C would reach what runs after it
             return
         command.is_cancelled = True
-        shell.shared.log.cancel(command.id)
+        shell.shared_commands.log.cancel(command.id)
         command.trace.debug("command interrupted with Ctrl-C")
         await shell.pane.tmux.input.press(command.pane, "C-c")
         await command.wait_for_end(self.timing.interrupt_s)
@@ -340,7 +340,7 @@ class CommandRegistry:
         if command.status is not CommandStatus.QUEUED or shell is None:
             return False
         command.is_cancelled = True
-        shell.shared.claim(command)
+        shell.shared_commands.claim(command)
         shell.withdraw(command)
         command.mark_lost("The command was cancelled before it began.")
         return True

@@ -9,7 +9,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.osc133 import MarkScanner, ShellMark
-from muxpilot.shells.pane_follower import RecordedLine
+from muxpilot.shells.output_reader import RecordedLine
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tmux import PaneId, PaneStream

@@ -58,7 +58,7 @@ class CommandRun:
                 os.unlink(file)
 
     async def resume(self) -> None:
-        """Go on with a command that another muxpilot has typed, and type the lines that it has not."""
+        """Continue a command that another muxpilot has typed, and type the lines that it has not."""
         try:
             left = self._shell.line.untyped_lines or []
             if not await self._wait_for_next_line(is_last=not left):
@@ -99,7 +99,7 @@ class CommandRun:
 
     async def _type_line(self, line: str, number: int) -> bool:
         """Type a line. Return False if it was not typed: the command was cancelled or taken over."""
-        pane, command, log = self._pane, self._command, self._pane.shared.log
+        pane, command, log = self._pane, self._command, self._pane.shared_commands.log
         async with pane.hold_typing(command.id):
             if command.status.is_final or command.is_cancelled:
                 command.mark_lost("The command was cancelled before it was typed.")
@@ -109,7 +109,7 @@ class CommandRun:
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
             async with pane.reading:
-                typed = pane.shared.begin_typing(command, self._shell.nonce, text=line, line=number)
+                typed = pane.shared_commands.begin_typing(command, self._shell.nonce, text=line, line=number)
                 try:
                     await self._send_line(line, typed.ticket)
                 except TicketRefused as refused:
@@ -137,8 +137,8 @@ class CommandRun:
         """Undo what was noted for a line that tmux has refused, because another muxpilot has typed."""
         pane, command = self._pane, self._command
         command.trace.debug("tmux refused the line: another muxpilot has typed", line=number)
-        pane.shared.log.note_untyped(command.id, ticket)
-        pane.shared.sync()
+        pane.shared_commands.log.note_untyped(command.id, ticket)
+        pane.shared_commands.sync()
         if number == 0:
             command.requeue()
         else:

@@ -44,7 +44,7 @@ class MarkLoader:
         is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
         self._pane.scanner.nonces.add(self._nonce)
         outer = self._pane.stack.innermost
-        self._pane.shared.log.add_shell(self._nonce, inside=outer.nonce if outer is not None else "")
+        self._pane.shared_commands.log.add_shell(self._nonce, inside=outer.nonce if outer is not None else "")
         trace = self._pane.trace
         try:
             with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):
@@ -126,7 +126,7 @@ class MarkLoader:
         return f"{_ERASE_ROW_ABOVE * rows}\\r"
 
     async def _type_line(self, line: str) -> None:
-        log = self._pane.shared.log
+        log = self._pane.shared_commands.log
         async with self._pane.hold_typing("mark loader"):
             ticket = log.take_ticket("load")
             try:

@@ -18,13 +18,13 @@ from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
 from muxpilot.shells.command import Command, ShellBinding
 from muxpilot.shells.command_phases import CommandStatus
-from muxpilot.shells.command_records import TypedLine
+from muxpilot.shells.command_records import TypingRecord
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
+from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
 from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
-from muxpilot.shells.pane_follower import PaneFollower, RecordedLine
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.pane_log import PaneLog
 from muxpilot.shells.pane_recovery import PaneRecovery
@@ -77,7 +77,7 @@ class PaneCommands:
         self._monitors: dict[str, asyncio.Task[None]] = {}
         self._tasks = TaskSet(self.trace)
         self._resources = AsyncExitStack()
-        self._follower = PaneFollower(
+        self._reader = ShellOutputReader(
             self.pane,
             before_data=self._sync,
             on_end=self._handle_end,
@@ -91,8 +91,8 @@ class PaneCommands:
         return self.pane.stack
 
     @property
-    def shared(self) -> SharedCommands:
-        return self.pane.shared
+    def shared_commands(self) -> SharedCommands:
+        return self.pane.shared_commands
 
     @property
     def end_reason(self) -> str | None:
@@ -112,7 +112,7 @@ class PaneCommands:
         """
         foreign = [
             command
-            for command in self.shared.known.values()
+            for command in self.shared_commands.known.values()
             if command.is_foreign and command.status is CommandStatus.RUNNING
         ]
         return [
@@ -130,8 +130,8 @@ class PaneCommands:
         pane.stream = stream
         folder = await pane.tmux.streams.journals.pane_folder(pane.pane)
         log = PaneLog(folder, pane.tmux.streams.journals.owners, self.trace)
-        pane.shared = SharedCommands(pane, log, self, output_limit=self._output_limit)
-        recovery = PaneRecovery(pane, self._follower)
+        pane.shared_commands = SharedCommands(pane, log, self, output_limit=self._output_limit)
+        recovery = PaneRecovery(pane, self._reader)
         is_own, end = pane.tmux.streams.is_own_pane(pane.pane), stream.end
         begin = await recovery.restore()
         if begin is None:
@@ -139,19 +139,19 @@ class PaneCommands:
         else:
             self._is_starting = False
         self._exit_keeper.watch_process()
-        self._follower.start(stream, begin)
+        self._reader.start(stream, begin)
         await pane.activity.wait_until_read(end, pane.timing.read_stream_s)
         self._drop_replaced_shell()
         await self.take_over_abandoned()
         self.trace.debug("pane opened", is_own=is_own, shells=len(self.stack.shells), begin=begin)
 
     def _sync(self) -> None:
-        self.shared.sync()
+        self.shared_commands.sync()
 
-    def on_typed(self, command: Command, typed: TypedLine) -> None:
+    def on_typed(self, command: Command, typed: TypingRecord) -> None:
         """Follow a line that another muxpilot types."""
         if self.pane.stream is not None and typed.place.journal == self.pane.stream.name:
-            self._follower.add_line(RecordedLine.of(command, typed))
+            self._reader.add_line(RecordedLine.of(command, typed))
 
     def on_taken(self, command: Command) -> None:
         """Let another muxpilot have a command of our queue."""
@@ -160,17 +160,17 @@ class PaneCommands:
 
     async def take_over_abandoned(self) -> None:
         """Take over the commands whose muxpilot is dead or stopped."""
-        for recorded in self.shared.find_abandoned():
+        for recorded in self.shared_commands.find_abandoned():
             if recorded.is_typed:
-                await PaneRecovery(self.pane, self._follower).check_typed(recorded)
-            command = self.shared.take_over(recorded)
+                await PaneRecovery(self.pane, self._reader).check_typed(recorded)
+            command = self.shared_commands.take_over(recorded)
             if command is not None:
                 self._queue.append(command)
         # Those that run come first, then the order of asking.
         order = sorted(self._queue, key=lambda one: (one.status is CommandStatus.QUEUED, one.submitted_at))
         self._queue = deque(order)
         self._start_worker()
-        if self.shared.has_foreign:
+        if self.shared_commands.has_foreign:
             self._watch_owners()
 
     def _watch_owners(self) -> None:
@@ -179,10 +179,10 @@ class PaneCommands:
             self._monitors["owners"] = self._tasks.start(self._check_owners(), name="check owners")
 
     async def _check_owners(self) -> None:
-        while self.shared.has_foreign and self.end_reason is None:
+        while self.shared_commands.has_foreign and self.end_reason is None:
             await asyncio.sleep(self.pane.timing.owner_check_s)
-            self.shared.sync()
-            if self.shared.find_abandoned():
+            self.shared_commands.sync()
+            if self.shared_commands.find_abandoned():
                 with suppress(MuxpilotError):  # tmux does not answer: we look again
                     await self.take_over_abandoned()
 
@@ -203,13 +203,13 @@ class PaneCommands:
 
     async def close(self) -> None:
         """Stop reading. The commands of the pane go on, and are left to other muxpilots."""
-        self.shared.is_closing = True
-        await self._follower.close()
+        self.shared_commands.is_closing = True
+        await self._reader.close()
         await self._tasks.close()
         self.mark_ended(None, "muxpilot has stopped")
         await self._exit_keeper.release()
         self._exit_keeper.close()
-        self.shared.log.close()
+        self.shared_commands.log.close()
         await self._resources.aclose()
 
     async def bind_to_front(self) -> BehindProgram:
@@ -261,7 +261,7 @@ class PaneCommands:
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
-        self.shared.add(command)
+        self.shared_commands.add(command)
         self._start_worker()
 
     def _start_worker(self) -> None:
@@ -335,7 +335,7 @@ class PaneCommands:
             self._lock,
             take_over=self.take_over_abandoned,
             is_next=lambda: bool(self._queue) and self._queue[0] is command,
-            has_lines_ahead=lambda: self._follower.has_lines_ahead,
+            has_lines_ahead=lambda: self._reader.has_lines_ahead,
             watch_foreign=self.watch_foreign,
             is_starting=self._is_starting,
             has_hint=self._has_hint,

@@ -69,7 +69,7 @@ class PaneContext:
         self.stream: PaneStream | None = None
         # Held while output is looked at, and while a line is typed: so it is certain which came first.
         self.reading = asyncio.Lock()
-        self.shared: SharedCommands  # set when the pane is opened
+        self.shared_commands: SharedCommands  # set when the pane is opened
 
     @property
     def pane(self) -> PaneId:

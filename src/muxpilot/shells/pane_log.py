@@ -19,7 +19,7 @@ from muxpilot.shells.command_records import (
     Fields,
     JournalPlace,
     RecordedCommand,
-    TypedLine,
+    TypingRecord,
 )
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, describe_error
@@ -84,10 +84,10 @@ class PaneLog:
         stack: Sequence[Fields],
         text: str = "",
         line: int = 0,
-    ) -> TypedLine:
+    ) -> TypingRecord:
         """Write down that a line is about to be typed. Return it, with its ticket."""
         ticket = self._new_ticket(command_id)
-        typed = TypedLine(ticket, place, shell, stack, text, line)
+        typed = TypingRecord(ticket, place, shell, stack, text, line)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 

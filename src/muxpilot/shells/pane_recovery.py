@@ -7,8 +7,8 @@ on the output is read again. What was typed is known by the ticket that tmux rem
 from __future__ import annotations
 
 from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
 from muxpilot.shells.pane_context import PaneContext
-from muxpilot.shells.pane_follower import PaneFollower, RecordedLine
 from muxpilot.shells.shell_phases import ShellEvent
 from muxpilot.tmux.objects.typing_ticket import TicketRefused
 
@@ -18,9 +18,9 @@ _TRIES = 5
 class PaneRecovery:
     """Restores the shells of a pane, and the commands that were typed into them."""
 
-    def __init__(self, pane: PaneContext, follower: PaneFollower) -> None:
+    def __init__(self, pane: PaneContext, reader: ShellOutputReader) -> None:
         self._pane = pane
-        self._follower = follower
+        self._reader = reader
 
     async def restore(self) -> int | None:
         """Restore what the records tell. Return the offset from which on the output must be read.
@@ -29,30 +29,30 @@ class PaneRecovery:
         """
         pane, stream = self._pane, self._pane.stream
         assert stream is not None
-        unfinished = pane.shared.load()
-        history = pane.shared.log.history
+        unfinished = pane.shared_commands.load()
+        history = pane.shared_commands.log.history
         for nonce, inside in history.nonces.items():
             pane.expect_shell(nonce, inside=inside)
         if stream.nonce:
             pane.scanner.nonces.add(stream.nonce)
         if history.commands:
-            pane.shared.log.last_ticket = await pane.tmux.input.last_ticket(pane.pane)
-        for recorded in pane.shared.find_abandoned():
+            pane.shared_commands.log.last_ticket = await pane.tmux.input.last_ticket(pane.pane)
+        for recorded in pane.shared_commands.find_abandoned():
             if recorded.is_typed:
                 await self.check_typed(recorded)
         begin = self._restore_stack([one for one in unfinished if one.is_typed])
         for recorded in unfinished:
-            command = pane.shared.known.get(recorded.id)
+            command = pane.shared_commands.known.get(recorded.id)
             for typed in recorded.typed:
                 if command is not None and typed.place.journal == stream.name:
-                    self._follower.add_line(RecordedLine.of(command, typed))
+                    self._reader.add_line(RecordedLine.of(command, typed))
         return begin
 
     def _restore_stack(self, typed: list[RecordedCommand]) -> int | None:
         """Restore the shells as they were before the oldest line that matters. Return its offset."""
         pane, stream = self._pane, self._pane.stream
         lines = [one.typed[0] for one in typed]
-        last = pane.shared.log.history.last_typed
+        last = pane.shared_commands.log.history.last_typed
         lines = lines or ([last] if last is not None else [])
         here = [line for line in lines if stream is not None and line.place.journal == stream.name]
         if not here:
@@ -72,7 +72,7 @@ class PaneRecovery:
 
         Its owner may be dead and its request still on the way: the ticket that we use makes tmux refuse it.
         """
-        log, typed = self._pane.shared.log, recorded.typed[-1]
+        log, typed = self._pane.shared_commands.log, recorded.typed[-1]
         for _ in range(_TRIES):
             log.last_ticket = await self._pane.tmux.input.last_ticket(self._pane.pane)
             if log.history.was_used(typed.ticket, last=log.last_ticket):
@@ -89,7 +89,7 @@ class PaneRecovery:
 
     def _forget_line(self, recorded: RecordedCommand) -> None:
         """Take a line that was never typed out of the stack again."""
-        command = self._pane.shared.known.get(recorded.id)
+        command = self._pane.shared_commands.known.get(recorded.id)
         if command is None:
             return
         self._pane.trace.debug("recorded line was not typed", command=recorded.id)

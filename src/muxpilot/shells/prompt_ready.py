@@ -133,7 +133,7 @@ class PromptWaiter:
         """Return what keeps the command from being typed; first of all, its turn must have come."""
         if not self._lock.try_acquire():
             return _OTHER_MUXPILOT
-        shared = self._pane.shared
+        shared = self._pane.shared_commands
         shared.sync()
         if self._has_lines_ahead():
             return _OTHER_MUXPILOT

@@ -21,7 +21,7 @@ from muxpilot.shells.command_records import (
     Fields,
     JournalPlace,
     RecordedCommand,
-    TypedLine,
+    TypingRecord,
 )
 from muxpilot.shells.command_restore import NS_PER_S, restore_command
 from muxpilot.shells.pane_context import PaneContext
@@ -34,7 +34,7 @@ class CommandListener(Protocol):
     def on_command(self, command: Command) -> None:
         """Take note of a command that another muxpilot was asked for."""
 
-    def on_typed(self, command: Command, typed: TypedLine) -> None:
+    def on_typed(self, command: Command, typed: TypingRecord) -> None:
         """Follow a line that another muxpilot types."""
 
     def on_taken(self, command: Command) -> None:
@@ -82,7 +82,7 @@ class SharedCommands:
     def load(self) -> Sequence[RecordedCommand]:
         """Read all records. Return the commands that have not ended, in the order of asking."""
         self.log.take_news()
-        unfinished = list(self.log.history.unfinished)
+        unfinished = list(self.log.history.list_unfinished())
         for recorded in unfinished:
             self._know(recorded)
         return unfinished
@@ -105,16 +105,16 @@ class SharedCommands:
 
     def find_abandoned(self) -> list[RecordedCommand]:
         """Return the unfinished commands whose muxpilot is dead, or has been stopped for a while."""
-        others = [one for one in self.log.history.unfinished if not self.log.is_own(one)]
+        others = [one for one in self.log.history.list_unfinished() if not self.log.is_own(one)]
         return [recorded for recorded in others if self._is_abandoned(recorded)]
 
     @property
     def has_foreign(self) -> bool:
         """Return whether another muxpilot is responsible for a command that has not ended."""
-        return any(not self.log.is_own(one) for one in self.log.history.unfinished)
+        return any(not self.log.is_own(one) for one in self.log.history.list_unfinished())
 
     def take_over(self, recorded: RecordedCommand) -> Command | None:
-        """Become responsible for a command. Return it; None if it has ended, or another was faster."""
+        """Take responsibility for a command. Return it; None if it has ended, or another was faster."""
         self.log.take_over(recorded)
         self.sync()
         if recorded.end is not None or not self.log.is_own(recorded):
@@ -136,14 +136,14 @@ class SharedCommands:
         )
 
     def claim(self, command: Command) -> None:
-        """Become responsible for a command of another muxpilot that is about to be cancelled here."""
+        """Take responsibility for a command of another muxpilot that is about to be cancelled here."""
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None and not self.log.is_own(recorded):
             self.log.cancel(command.id)
             self.log.take_over(recorded)
             command.is_foreign = False
 
-    def begin_typing(self, command: Command, shell: str, *, text: str, line: int) -> TypedLine:
+    def begin_typing(self, command: Command, shell: str, *, text: str, line: int) -> TypingRecord:
         """Write down that a line of a command is about to be typed."""
         return self.log.begin_typing(
             command.id,

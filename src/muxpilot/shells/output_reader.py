@@ -14,7 +14,7 @@ from contextlib import suppress
 from muxpilot.errors import MuxpilotError
 from muxpilot.records import record
 from muxpilot.shells.command import Command
-from muxpilot.shells.command_records import TypedLine
+from muxpilot.shells.command_records import TypingRecord
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkKind, ShellMark
 from muxpilot.shells.pane_context import PaneContext
@@ -38,7 +38,7 @@ class RecordedLine:
     line: int  # its number in a command that is typed line by line
 
     @classmethod
-    def of(cls, command: Command, typed: TypedLine) -> RecordedLine:
+    def of(cls, command: Command, typed: TypingRecord) -> RecordedLine:
         """Return the line of a record."""
         return cls(typed.place.offset, command, typed.shell, typed.text or command.text, typed.line)
 
@@ -60,7 +60,7 @@ class RecordedLine:
         return lines[self.line + 1 :] if is_one_of_them else []
 
 
-class PaneFollower:
+class ShellOutputReader:
     """Follows one pane until it ends.
 
     `before_data` is called before new output is looked at: what it was typed for is written down before.
