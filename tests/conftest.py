@@ -85,7 +85,9 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     homes = tmp_path_factory.mktemp("homes")
     kept = {name: before[name] for name in KEPT if name in before}
     os.environ.clear()
-    os.environ |= {**kept, "HOME": str(homes), **VARIABLES}
+    runtime = tmp_path_factory.mktemp("runtime")  # for journals
+    runtime.chmod(0o700)
+    os.environ |= {**kept, "HOME": str(homes), "XDG_RUNTIME_DIR": str(runtime), **VARIABLES}
     umask = os.umask(0o022)
     yield homes
     os.umask(umask)

@@ -12,6 +12,7 @@ from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
 from muxpilot.records import record
@@ -21,6 +22,7 @@ from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
+from muxpilot.tmux.tmux import make_journals
 from muxpilot.tools import RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
@@ -163,4 +165,13 @@ def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
         row_filter=judge.filter_rows if judge.policy.is_scoped else None,
         is_visible=judge.policy.allows_socket,
         locate_key=settings.origin.locate,
+        journals=_build_journals(settings),
     )
+
+
+def _build_journals(settings: Settings) -> Journals | None:
+    keep = settings.tracking
+    if not keep.journal:
+        return None
+    kept_s = 60.0 * keep.completed_retention_minutes
+    return make_journals(JournalLimits(keep.journal_cap_bytes, keep.journal_total_bytes, kept_s))

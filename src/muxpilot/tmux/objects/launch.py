@@ -3,7 +3,8 @@
 The program starts only when its output is being read. A command is also held at its end: tmux 3.3a closes a
 terminal before it has read all output, so a small parent process keeps the terminal open until we have seen
 the last byte, and then exits with the command's own status. One FIFO, of which we are the only writer,
-controls both: a line starts the program, the end of file releases it. If muxpilot ends, nothing waits.
+controls both: a line starts the program, the end of file releases it. If muxpilot ends, nothing waits for it:
+then the parent process itself looks for its exit mark in the pane's journal, for a bounded time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from muxpilot.trace import area
 # The FIFO is opened for reading and writing first: opening it for reading only waits for a writer, and we may
 # be gone already. It is removed once it is open, so that a later respawn by a person starts at once.
 _WAIT_FOR_START = (
-    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; '
+    "read -r muxpilot_mark muxpilot_journal <&3; "
 )
 
 # Job control gives the command its own process group, so that tmux shows its name and Ctrl-C reaches only the
@@ -35,8 +37,12 @@ _WAIT_FOR_START = (
 # terminal). The messages go through the same FIFO; the script is a writer of it for that long. After SIGINT
 # dash interrupts itself, hence the trap, and bash leaves at once, without a status. dash prints nothing for
 # SIGPIPE: that stays status 141. The parent ends itself by the same signal, so that tmux reports it too.
+#
+# A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends without it,
+# that muxpilot is gone, and the newest segment of the journal shows whether the mark has been written.
 _RUN_COMMAND = (
-    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then read -r muxpilot_mark <&3; '
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then '
+    "read -r muxpilot_mark muxpilot_journal <&3; "
     '{ [ -p "$1" ] && command exec 5<>"$1"; } || exec 5>/dev/null; rm -f "$1"; '
     'else exec "$SHELL" -c "$2"; fi; trap muxpilot_int=int INT; set -m; exec 4>&2 2>/dev/null; '
     '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- 5>&- & '
@@ -48,7 +54,12 @@ _RUN_COMMAND = (
     '[ -z "$muxpilot_words" ] || [ "$muxpilot_status" -le 128 ] || '
     "muxpilot_signal=$((muxpilot_status - 128)); "
     '[ -z "$muxpilot_mark" ] || printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
-    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; cat <&3 >/dev/null; '
+    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; muxpilot_tries=40; '
+    'while read -r muxpilot_words <&3; do [ "$muxpilot_words" != "$muxpilot_mark" ] || muxpilot_tries=0; done; '
+    '[ -n "$muxpilot_journal" ] && [ -n "$muxpilot_mark" ] || muxpilot_tries=0; '
+    'while [ "$muxpilot_tries" -gt 0 ]; do muxpilot_tries=$((muxpilot_tries - 1)); '
+    'for muxpilot_words in "$muxpilot_journal"/[0-9]*; do :; done; '
+    'grep -q -- "$muxpilot_mark" "$muxpilot_words" && break; sleep 0.05 || sleep 1; done; '
     '[ -z "$muxpilot_signal" ] || { trap - "$muxpilot_signal"; ulimit -c 0; kill -"$muxpilot_signal" $$; }; '
     'exit "$muxpilot_status"; }; trap muxpilot_end EXIT; '
     "while muxpilot_int= muxpilot_status=; fg >/dev/null 2>&$muxpilot_fd; muxpilot_status=$?; "
@@ -58,7 +69,7 @@ _RUN_COMMAND = (
 # Start what tmux starts in a pane without a command: the person's default-command, else a login shell. Not
 # every shell knows -l. If there is a folder of start-up files, the shell reads it through its own mechanism.
 _RUN_SHELL = (
-    _WAIT_FOR_START + "exec 3<&-; fi; unset muxpilot_mark; "
+    _WAIT_FOR_START + "exec 3<&-; fi; unset muxpilot_mark muxpilot_journal; "
     'muxpilot_command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
     'if [ -n "$muxpilot_command" ]; then rm -rf "$3"; exec "$SHELL" -c "$muxpilot_command"; fi; '
     'if [ -n "$3" ] && [ -d "$3" ]; then ' + start_with_marks() + 'rm -rf "$3"; fi; ' + start_without_marks()
@@ -97,10 +108,16 @@ class Launch:
         argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
-    def start_program(self) -> None:
-        """Let the program start."""
+    def start_program(self, journal: str = "") -> None:
+        """Let the program start. `journal` is the folder in which its output is written."""
         _trace.debug("program may start", fifo=self._fifo)
-        os.write(self._writer, self.mark.encode() + b"\n")
+        os.write(self._writer, self.mark.encode() + b" " + os.fsencode(journal) + b"\n")
+
+    def confirm_end(self) -> None:
+        """Let a command end whose exit mark we have seen."""
+        if self._writer >= 0:
+            os.write(self._writer, self.mark.encode() + b"\n")
+        self.release()
 
     def release(self) -> None:
         """Let the program end, or start if it has not started yet. After this it never waits for us."""

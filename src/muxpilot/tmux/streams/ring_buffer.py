@@ -16,6 +16,11 @@ class RingBuffer:
     def end(self) -> int:
         return self.start + len(self._data)
 
+    def restart(self, offset: int, newlines: int) -> None:
+        """Drop everything, and go on at an offset that has this many newlines before it."""
+        self._data.clear()
+        self.start, self.newlines_dropped = offset, newlines
+
     def append(self, data: bytes) -> None:
         """Add bytes at the end. Drop the oldest once there are more than twice the limit."""
         self._data += data

@@ -1,0 +1,104 @@
+"""The journals of one muxpilot: the limits, the folders, and the one watcher of all readers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from muxpilot.config import environment
+from muxpilot.errors import MuxpilotError
+from muxpilot.journal.folder_watch import FolderWatcher
+from muxpilot.journal.folders import JournalFolders, first_usable
+from muxpilot.journal.retention import clean_journals
+from muxpilot.records import record
+from muxpilot.tasks import TaskSet
+from muxpilot.trace import area
+
+_CLEAN_PAUSE_S = 60.0
+_CLEAN_SOON_S = 5.0
+_trace = area("tmux")
+
+
+@record
+class JournalLimits:
+    """How much is kept: of one pane, of all panes, and how long after the end of a pane."""
+
+    cap_bytes: int = 16 << 20
+    total_bytes: int = 512 << 20
+    kept_s: float = 4 * 3600.0
+
+
+class Journals:
+    """What all streams of one muxpilot share. `last_resort` returns a folder for when no other can be made."""
+
+    def __init__(
+        self, limits: JournalLimits | None = None, *, last_resort: Callable[[], Path] | None = None
+    ) -> None:
+        self.limits = limits or JournalLimits()
+        self._last_resort = last_resort
+        self._folders: JournalFolders | None = None
+        self._watcher: FolderWatcher | None = None
+        self._tasks = TaskSet(_trace)
+        self._is_cleaning = False
+
+    @property
+    def folders(self) -> JournalFolders | None:
+        """Return the folders, or None if no private folder can be made anywhere."""
+        if self._folders is None:
+            root = first_usable(root_candidates())
+            if root is None and self._last_resort is not None:
+                with suppress(OSError, MuxpilotError):
+                    root = self._last_resort()
+            if root is None:
+                _trace.warning("no private folder for journals: output is kept in memory only")
+                return None
+            _trace.debug("journals are kept", path=root)
+            self._folders = JournalFolders(root)
+        return self._folders
+
+    @property
+    def watcher(self) -> FolderWatcher:
+        if self._watcher is None:
+            self._watcher = FolderWatcher()
+            self._tasks.start(self._clean_again_and_again(), name="clean journals")
+        return self._watcher
+
+    def clean_soon(self) -> None:
+        """Check the sizes of all journals in a moment: one of them has a new segment."""
+        if not self._is_cleaning:
+            self._is_cleaning = True
+            self._tasks.start(self._clean(_CLEAN_SOON_S), name="clean journals")
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+
+    async def _clean_again_and_again(self) -> None:
+        while True:
+            await self._clean(0.0)
+            await asyncio.sleep(_CLEAN_PAUSE_S)
+
+    async def _clean(self, pause_s: float) -> None:
+        try:
+            await asyncio.sleep(pause_s)
+            if self._folders is not None:
+                limits = self.limits
+                await asyncio.to_thread(
+                    clean_journals, self._folders, total_bytes=limits.total_bytes, kept_s=limits.kept_s
+                )
+        finally:
+            self._is_cleaning = False
+
+
+def root_candidates() -> list[Path]:
+    """Return where journals may be kept, the best place first."""
+    runtime, state = environment.variable("XDG_RUNTIME_DIR"), environment.variable("XDG_STATE_HOME")
+    home = environment.variable("HOME")
+    folders = [runtime] if os.path.isdir(runtime) else []  # only the system may create that one
+    folders += [state or (f"{home}/.local/state" if home else "")]
+    return [Path(folder) / "muxpilot" for folder in folders if folder.startswith("/")]

@@ -1,0 +1,90 @@
+"""How long journals stay: folders of panes that are gone long enough, and a limit for all journals.
+
+Whichever muxpilot lives does this. Only files that are named as ours, in private folders, are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from muxpilot.journal.folders import Generation, JournalFolders, generations_in
+from muxpilot.journal.segments import Segment, SegmentFiles
+from muxpilot.records import record
+from muxpilot.trace import area
+
+_trace = area("tmux")
+
+
+@record
+class _KeptSegment:
+    """A segment that may be removed."""
+
+    modified: float
+    size: int
+    path: Path
+
+
+def clean_journals(folders: JournalFolders, *, total_bytes: int, kept_s: float) -> None:
+    """Remove the folders of panes that are gone for long, then the oldest segments beyond the limit."""
+    for folder in folders.pane_folders():
+        with suppress(OSError):
+            if _is_outdated(folder, kept_s):
+                shutil.rmtree(folder, ignore_errors=True)
+                _trace.debug("journal removed", path=folder, why="its pane is gone")
+                folder.parent.rmdir()  # works for the last pane of a server
+    _remove_beyond(folders, total_bytes)
+
+
+def _is_outdated(pane_folder: Path, kept_s: float) -> bool:
+    """Return whether no pipe writes here any more, and nothing has changed for a time.
+
+    A clock that jumps makes this early or late. It never concerns a pane whose pipe runs.
+    """
+    if any(generation.is_written for generation in generations_in(pane_folder)):
+        return False
+    newest = pane_folder.stat().st_mtime
+    for folder, _, names in os.walk(pane_folder):
+        newest = max(newest, *(os.lstat(os.path.join(folder, name)).st_mtime for name in [*names, "."]))
+    return time.time() - newest > kept_s
+
+
+def _remove_beyond(folders: JournalFolders, total_bytes: int) -> None:
+    used, removable = 0, list[_KeptSegment]()
+    for folder in folders.pane_folders():
+        for generation in generations_in(folder):
+            used += _collect(generation, removable)
+    removable.sort(key=lambda kept: kept.modified)
+    for kept in removable:
+        if used <= total_bytes:
+            return
+        with suppress(OSError):
+            kept.path.unlink()
+            used -= kept.size
+            _trace.debug("segment removed", path=kept.path, why="all journals are too large", used=used)
+
+
+def _collect(generation: Generation, removable: list[_KeptSegment]) -> int:
+    """Add the segments of a generation, but not the one that is being written. Return all their bytes."""
+    files = SegmentFiles(generation.path)
+    with suppress(OSError):
+        files.scan()
+    used = 0
+    for segment in files.segments:
+        kept = _stat_segment(generation, segment)
+        used += kept.size
+        if segment is not files.segments[-1] or not generation.is_written:
+            removable.append(kept)
+    return used
+
+
+def _stat_segment(generation: Generation, segment: Segment) -> _KeptSegment:
+    path = generation.path / segment.name
+    try:
+        found = path.lstat()
+    except OSError:
+        return _KeptSegment(0.0, 0, path)
+    return _KeptSegment(found.st_mtime, found.st_size, path)
