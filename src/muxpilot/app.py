@@ -12,6 +12,7 @@ from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
@@ -20,6 +21,7 @@ from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
 from muxpilot.tmux.tmux import make_journals
@@ -28,6 +30,7 @@ from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
 from muxpilot.tools.resource_readers import CommandSource, WatchSource
+from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.registry import WatchRegistry
 
@@ -59,6 +62,8 @@ class App:
         if self.dialect is not None:
             await self.dialect.close()
         await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
+        if self.servers.journals is not None:
+            self.servers.journals.release_owned()
         if self.audit is not None:
             self.audit.close()
 
@@ -91,9 +96,10 @@ def build(settings: Settings, timing: Timing | None = None) -> App:
         audit=audit,
     )
     live: dict[str, LiveSource] = {
-        "watchId": WatchSource(services.watches),
+        "watchId": WatchSource(services.watches, servers),
         "commandId": CommandSource(services.shells),
     }
+    _allow_taking_over(services, dispatch)
     resources = Resources(dispatch, servers, RESOURCES, live)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
@@ -101,11 +107,13 @@ def build(settings: Settings, timing: Timing | None = None) -> App:
 def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
     locks = PaneLocks()
     is_secured = settings.security.enabled
+    jobs = JobRegistry(kept_s=60.0 * settings.tracking.completed_retention_minutes, timing=timing.jobs)
     return Services(
         servers,
         _build_shells(settings, locks, timing),
         locks,
-        watches=WatchRegistry(limits=_watch_limits(settings), timing=timing.watch),
+        jobs=jobs,
+        watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
         own_pane_on=own_pane_on,
         repl_timing=timing.repl,
@@ -114,10 +122,23 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        services.jobs.note_use(request.tmux)
         names_server, call = request.names_server, request.number
         return Context(request.tmux, services, caller, check_part, names_server=names_server, call=call)
 
     return make_context
+
+
+def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
+    """Let watches of other muxpilots be continued here, as far as the policy allows."""
+
+    async def may_watch(tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a client of this muxpilot could have asked for the watch."""
+        is_open = dispatch.is_tool_open(notify_when.name)
+        return is_open and await dispatch.may_read(watch_pane.name, socket=tmux.socket, paneId=pane)
+
+    services.watches.may_watch = may_watch
+    services.watches.plan_taken_over = plan_watches_of_others(services)
 
 
 def _watch_limits(settings: Settings) -> WatchLimits:

@@ -33,16 +33,17 @@ class JobLog:
         self._most = most
         self._kept_s = kept_s
         self._has_failed = False
-        is_kept = folder is not None and owners is not None
-        self._log = RecordLog(folder / JOBS_FILE, most_bytes=_MOST_BYTES, trace=trace) if is_kept else None
+        self._log: RecordLog | None = None
+        if folder is not None:
+            self._log = RecordLog(folder / JOBS_FILE, most_bytes=_MOST_BYTES, trace=trace)
 
     @property
     def own_token(self) -> str:
         return self._owners.own_token if self._owners is not None else _IN_MEMORY
 
     def is_own(self, job: Job) -> bool:
-        """Return whether this muxpilot is responsible for a job. It has no token before it has a job."""
-        return job.owner == (_IN_MEMORY if self._owners is None else self._owners.own_token)
+        """Return whether this muxpilot is responsible for a job."""
+        return job.owner == _IN_MEMORY if self._owners is None else self._owners.is_own(job.owner)
 
     def owner_state(self, job: Job) -> OwnerState:
         """Return what the muxpilot does that is responsible for a job."""
@@ -58,11 +59,16 @@ class JobLog:
             self._note_failure(error)
             return []
         changed = [self.history.apply(found.fields) for found in new]
-        self.history.forget_old(most=self._most, before_ns=time.monotonic_ns() - int(self._kept_s * 1e9))
+        self._forget_old()
         return list({job.id: job for job in changed if job is not None}.values())
 
     def add(self, job: Job) -> list[Job]:
-        return self._append(records.job_record(job))
+        """Write down a new job, which is in the history afterwards in any case."""
+        fields = records.job_record(job)
+        changed = self._append(fields)
+        if job.id not in self.history.jobs:
+            self.history.apply(fields)
+        return changed
 
     def take_over(self, job: Job) -> list[Job]:
         """Make this muxpilot responsible for a job, unless another one writes the same a moment later."""
@@ -97,7 +103,11 @@ class JobLog:
                 self._has_failed = False
                 return changed
         job = self.history.apply(fields)
+        self._forget_old()
         return [job] if job is not None else []
+
+    def _forget_old(self) -> None:
+        self.history.forget_old(most=self._most, before_ns=time.monotonic_ns() - int(self._kept_s * 1e9))
 
     def _rotate(self, log: RecordLog) -> None:
         """Begin a new file when this one is large, and write what is kept into it once more."""

@@ -4,7 +4,7 @@ A job is a background watch or a recording. Every muxpilot of the user reads the
 (`journal/record_log.py`), in the same order, and comes to the same history:
 
     job       before the client gets an answer: the kind of job, its pane, and all that is needed to continue
-    own       before another muxpilot continues the job, because the owner is dead or stopped; the last one wins
+    own       before another muxpilot continues the job: the owner is dead or stopped; the last one wins
     progress  how far the job is; the last one wins
     stop      before a muxpilot that does not own the job asks the owner to end it
     end       before the end is told to anybody, with the result; the first one wins
@@ -47,6 +47,10 @@ class Job:
     progress: Fields = field(default_factory=dict)
     is_stop_asked: bool = False
     end: JobEnd | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.end is not None
 
 
 class JobHistory:

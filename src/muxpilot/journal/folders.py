@@ -20,6 +20,7 @@ from muxpilot.errors import UnsafeSocket
 from muxpilot.records import record
 
 _LAYOUT = ("journals", "1")
+_OWNERS = "owners"
 _SERVER_NAME = re.compile("[0-9a-f]{16}")
 _PANE_NAME = re.compile("[0-9]{1,9}")
 _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
@@ -41,7 +42,9 @@ class ServerIdentity:
 
     @property
     def key(self) -> str:
-        text = f"{os.path.realpath(self.socket)}\0{self.pid}\0{self.started}"
+        # The name of a server on another host is not a path.
+        socket = os.path.realpath(self.socket) if os.path.isabs(self.socket) else self.socket
+        text = f"{socket}\0{self.pid}\0{self.started}"
         return blake2b(os.fsencode(text), digest_size=8).hexdigest()
 
 
@@ -105,12 +108,26 @@ class JournalFolders:
     def __init__(self, root: Path) -> None:
         self._base = root
 
-    def pane_folder(self, server: ServerIdentity, pane: str) -> Path:
-        """Return the folder of a pane, and create it where it is missing."""
+    def owners_folder(self) -> Path:
+        """Return the folder of the files that tell which muxpilots live, and create it if needed."""
+        return ensure_private(ensure_private(self._base) / _OWNERS)
+
+    def server_folder(self, server: ServerIdentity) -> Path:
+        """Return the folder of a server, and create it where it is missing."""
         path = ensure_private(self._base)
-        for part in (*_LAYOUT, server.key, pane.removeprefix("%")):
+        for part in (*_LAYOUT, server.key):
             path = ensure_private(path / part)
         return path
+
+    def server_folders(self) -> Iterator[Path]:
+        """Yield the folders of all servers."""
+        base = self._base.joinpath(*_LAYOUT)
+        for key in _names_in(base, _SERVER_NAME):
+            yield base / key
+
+    def pane_folder(self, server: ServerIdentity, pane: str) -> Path:
+        """Return the folder of a pane, and create it where it is missing."""
+        return ensure_private(self.server_folder(server) / pane.removeprefix("%"))
 
     def pane_folders(self, server: ServerIdentity | None = None) -> Iterator[Path]:
         """Yield the folders of all panes of a server, or of all servers."""

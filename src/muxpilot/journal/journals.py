@@ -12,6 +12,7 @@ from muxpilot.config import environment
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.folder_watch import FolderWatcher
 from muxpilot.journal.folders import JournalFolders, first_usable
+from muxpilot.journal.owners import Owners
 from muxpilot.journal.retention import clean_journals
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
@@ -40,6 +41,7 @@ class Journals:
         self.limits = limits or JournalLimits()
         self._last_resort = last_resort
         self._folders: JournalFolders | None = None
+        self._owners: Owners | None = None
         self._watcher: FolderWatcher | None = None
         self._tasks = TaskSet(_trace)
         self._is_cleaning = False
@@ -58,6 +60,18 @@ class Journals:
             _trace.debug("journals are kept", path=root)
             self._folders = JournalFolders(root)
         return self._folders
+
+    @property
+    def owners(self) -> Owners | None:
+        """Return which muxpilots live, or None if no private folder can be made anywhere."""
+        if self._owners is None and self.folders is not None:
+            self._owners = Owners(self.folders.owners_folder())
+        return self._owners
+
+    def release_owned(self) -> None:
+        """Leave everything that this process is responsible for to others. Call it last."""
+        if self._owners is not None:
+            self._owners.close()
 
     @property
     def watcher(self) -> FolderWatcher:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.folders import Generation, JournalFolders, ServerIdentity
@@ -67,6 +68,21 @@ class PaneJournals:
         """Return the generations of a pane, the oldest first."""
         folders = self._folders
         return folders.generations(await self.server_identity(), pane) if folders else []
+
+    async def server_folder(self) -> Path | None:
+        """Return the folder for what is kept about this server, or None where nothing is kept.
+
+        A server on another host has one too: only its panes have no journals.
+        """
+        folders = self._journals.folders if self._journals is not None else None
+        if folders is None:
+            return None
+        identity = await self.server_identity()
+        try:
+            return folders.server_folder(identity)
+        except (OSError, MuxpilotError) as error:
+            self._trace.warning("nothing can be kept about this server", error=error)
+            return None
 
     async def server_identity(self) -> ServerIdentity:
         """Return which server answers, or raise NoServer."""

@@ -1,0 +1,103 @@
+"""The jobs of all tmux servers that this muxpilot uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from muxpilot.errors import MuxpilotError
+from muxpilot.jobs.job_log import JobLog
+from muxpilot.jobs.job_records import Job
+from muxpilot.jobs.server_jobs import JobKind, ServerJobs
+from muxpilot.tasks import TaskSet
+from muxpilot.timing import JobTiming
+from muxpilot.tmux import Tmux
+from muxpilot.trace import area
+
+_trace = area("jobs")
+
+_MOST_ENDED = 200
+_KEPT_S = 4 * 3600.0
+
+
+class JobRegistry:
+    """Finds the jobs of a tmux server. `kinds` maps the name of a kind to what it does.
+
+    `most` is how many ended jobs of a server are known, and `kept_s` how long.
+    """
+
+    def __init__(
+        self, *, most: int = _MOST_ENDED, kept_s: float = _KEPT_S, timing: JobTiming | None = None
+    ) -> None:
+        self.kinds: dict[str, JobKind] = {}
+        self.timing = timing or JobTiming()
+        self._most = most
+        self._kept_s = kept_s
+        self._servers: dict[str, ServerJobs] = {}
+        self._opening: set[str] = set()
+        self._tasks = TaskSet(_trace)
+        self._is_closed = False
+
+    def note_use(self, tmux: Tmux) -> None:
+        """Look for jobs of a server in the background, when a call first uses it."""
+        if tmux.socket not in self._servers and tmux.socket not in self._opening and not self._is_closed:
+            self._opening.add(tmux.socket)
+            self._tasks.start(self._open_in_background(tmux), name="look for jobs")
+
+    async def of(self, tmux: Tmux) -> ServerJobs:
+        """Return the jobs of the server that answers now, or raise NoServer."""
+        identity = await tmux.streams.journals.server_identity()
+        known = self._servers.get(tmux.socket)
+        if known is not None and known.key == identity.key:
+            known.sync()
+            return known
+        if known is not None:
+            _trace.debug("another tmux server has begun", server=tmux.socket)
+            self._tasks.start(known.close(), name="close jobs")
+        return await self._open(tmux, identity.key)
+
+    def find(self, job_id: str, kind: str) -> tuple[ServerJobs, Job] | None:
+        """Return a job of any server that was used before, or None."""
+        for jobs in self._servers.values():
+            jobs.sync()
+            job = jobs.jobs.get(job_id)
+            if job is not None and job.kind == kind:
+                return jobs, job
+        return None
+
+    def all_of_kind(self, kind: str) -> Iterator[Job]:
+        """Yield the jobs of one kind on all servers that were used before."""
+        for jobs in self._servers.values():
+            yield from (job for job in list(jobs.jobs.values()) if job.kind == kind)
+
+    async def close(self) -> None:
+        """Stop looking for jobs. The jobs of this muxpilot are left for others to take over."""
+        self._is_closed = True
+        await self._tasks.close()
+        servers, self._servers = self._servers, {}
+        for jobs in servers.values():
+            await jobs.close()
+
+    async def _open_in_background(self, tmux: Tmux) -> None:
+        try:
+            with suppress(MuxpilotError):  # no server runs yet: the next call looks again
+                await self.of(tmux)
+        finally:
+            self._opening.discard(tmux.socket)
+
+    async def _open(self, tmux: Tmux, key: str) -> ServerJobs:
+        folder = await tmux.streams.journals.server_folder()
+        known = self._servers.get(tmux.socket)
+        if known is not None and known.key == key:
+            return known  # another call has opened it meanwhile
+        owners = tmux.streams.journals.journals.owners if folder is not None else None
+        trace = _trace.child(server=tmux.socket)
+        log = JobLog(folder, owners, trace, most=self._most, kept_s=self._kept_s)
+        jobs = ServerJobs(tmux, log, self.kinds, key=key, timing=self.timing, trace=trace)
+        self._servers[tmux.socket] = jobs
+        if folder is not None:
+            watcher = tmux.streams.journals.journals.watcher
+            jobs.stop_watching = watcher.watch(folder, jobs.on_folder_change)
+        trace.debug("jobs opened", is_kept=folder is not None)
+        jobs.sync()
+        return jobs
