@@ -32,6 +32,7 @@ from bench.server import private_tmux
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".cache" / "proof"
+PAGE = ROOT / "docs" / "proof.md"
 NODE = ROOT / ".cache" / "conformance"
 PACKAGES = ("node@22", "@modelcontextprotocol/conformance@0.1.16")
 LIMIT_S = 5400
@@ -137,6 +138,14 @@ PARTS = {
         "one long life does not grow",
         script("lives", quick=("--cycles", "0", "--calls", "350"), full=("--cycles", "0", "--calls", "7000")),
     ),
+    "restarts": Part(
+        "a muxpilot with commands in ten panes is killed at random moments: every result is told afterwards",
+        script("restarts", quick=("50",), full=("500",)),
+    ),
+    "muxpilots": Part(
+        "two and five muxpilots at the same panes: each answer is its own command's, and all list the same",
+        script("muxpilots", quick=("--commands", "100"), full=("--commands", "1000")),
+    ),
     "conformance": Part("the official conformance suite, on our HTTP", conformance),
     "clients": Part(
         "the Inspector (`--cli --strict`) and the TypeScript SDK's client",
@@ -202,16 +211,24 @@ def section(result: Result) -> str:
     )
 
 
+def earlier_sections() -> dict[str, str]:
+    """Return the sections of the page as it stands: another machine may have run those parts."""
+    sections = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:] if PAGE.exists() else []
+    return {re.split(r"[ :\n]", text[3:], maxsplit=1)[0]: f"{text.rstrip()}\n" for text in sections}
+
+
 def write_page() -> None:
-    """docs/proof.md, of what each part said last."""
-    found = [kept(name) for name in PARTS]
+    """Write docs/proof.md, of what each part said last."""
+    earlier = earlier_sections()
     intro = (
         "# Proof\n\nWhat takes too long for the tests: `./dev proof`, or `./dev proof PART` for one part.\n"
         "Each tells when and where it ran last.\n"
     )
-    missing = [f"## {name}\n\nnot run\n" for name, row in zip(PARTS, found, strict=True) if row is None]
-    page = "\n".join([intro, *(section(row) for row in found if row is not None), *missing])
-    (ROOT / "docs" / "proof.md").write_text(page)
+    sections = []
+    for name in PARTS:
+        row = kept(name)
+        sections.append(section(row) if row else earlier.get(name, f"## {name}\n\nnot run\n"))
+    PAGE.write_text("\n".join([intro, *sections]))
 
 
 def main() -> int:
