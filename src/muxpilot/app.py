@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
@@ -16,6 +17,7 @@ from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
+from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
 from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
@@ -29,6 +31,7 @@ from muxpilot.tools import RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
+from muxpilot.tools.pictures import may_write_recording, record_pane
 from muxpilot.tools.resource_readers import CommandSource, WatchSource
 from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
@@ -114,6 +117,7 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
         locks,
         jobs=jobs,
         watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
+        recordings=Recordings(jobs),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
         own_pane_on=own_pane_on,
         repl_timing=timing.repl,
@@ -130,13 +134,20 @@ def _context_factory(services: Services) -> ContextFactory:
 
 
 def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
-    """Let watches of other muxpilots be continued here, as far as the policy allows."""
+    """Let watches and recordings of other muxpilots be continued here, as far as the policy allows."""
 
     async def may_watch(tmux: Tmux, pane: PaneId) -> bool:
         """Return whether a client of this muxpilot could have asked for the watch."""
         is_open = dispatch.is_tool_open(notify_when.name)
         return is_open and await dispatch.may_read(watch_pane.name, socket=tmux.socket, paneId=pane)
 
+    async def may_record(tmux: Tmux, pane: PaneId, path: Path) -> bool:
+        """Return whether a client of this muxpilot could have asked for the recording."""
+        tool = record_pane.name
+        is_allowed = dispatch.is_tool_open(tool) and may_write_recording(services, path)
+        return is_allowed and await dispatch.may_read(tool, socket=tmux.socket, paneId=pane, action="stop")
+
+    services.recordings.may_record = may_record
     services.watches.may_watch = may_watch
     services.watches.plan_taken_over = plan_watches_of_others(services)
 

@@ -112,7 +112,6 @@ async def wait_for_watch(wire: Wire, watch: str) -> dict[str, Any]:
     return found
 
 
-@not_yet
 async def test_a_watch_is_taken_over_by_a_muxpilot_that_runs_already(place: Place) -> None:
     async with one_server(place) as second:
         async with killed_server(place) as first:
@@ -126,7 +125,6 @@ async def test_a_watch_is_taken_over_by_a_muxpilot_that_runs_already(place: Plac
     assert "the-event" in told["detail"] + told["output"]
 
 
-@not_yet
 async def test_a_later_muxpilot_tells_what_a_watch_waited_for_in_the_gap(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)
@@ -137,7 +135,6 @@ async def test_a_later_muxpilot_tells_what_a_watch_waited_for_in_the_gap(place: 
     assert (told["status"], told["event"], told["paneId"]) == ("done", TRIGGER, pane)
 
 
-@not_yet
 async def test_a_watch_goes_on_in_the_next_muxpilot(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)
@@ -152,7 +149,6 @@ async def test_a_watch_goes_on_in_the_next_muxpilot(place: Place) -> None:
         assert await call_and_wait(third, "get-watch", watchId=watch) == told
 
 
-@not_yet
 @pytest.mark.parametrize("is_alive", [True, False], ids=["owner alive", "owner killed"])
 async def test_an_ended_watch_is_told_by_another_muxpilot(place: Place, is_alive: bool) -> None:
     async with one_server(place) as first, one_server(place) as second:
@@ -165,7 +161,6 @@ async def test_an_ended_watch_is_told_by_another_muxpilot(place: Place, is_alive
         assert await call_and_wait(second, "get-watch", watchId=watch) == told
 
 
-@not_yet
 async def test_a_recording_goes_on_or_is_a_whole_file_and_says_which(place: Place) -> None:
     path = place.home / "one.cast"
     async with killed_server(place) as first:

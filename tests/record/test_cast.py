@@ -13,7 +13,7 @@ from muxpilot.record.cast import CastEvent, CastFile, paint_screen, read_events
 
 
 def write_and_read(path: Path, *pieces: bytes) -> list[CastEvent]:
-    file = CastFile(path, 80, 24, AnyFolder().create)
+    file = CastFile.create(path, 80, 24, AnyFolder().create)
     for piece in pieces:
         file.write_output(piece)
     file.close()
@@ -43,7 +43,7 @@ def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "new")
     for name, words in [("there", "already exists"), ("link", "already exists"), ("gone/x", "No such file")]:
         with pytest.raises(BadInput, match=words):
-            CastFile(tmp_path / name, 80, 24, AnyFolder().create)
+            CastFile.create(tmp_path / name, 80, 24, AnyFolder().create)
     assert (tmp_path / "there").read_text() == "mine"
 
 

@@ -6,7 +6,7 @@ A job is a background watch or a recording. Every muxpilot of the user reads the
     job       before the client gets an answer: the kind of job, its pane, and all that is needed to continue
     own       before another muxpilot continues the job: the owner is dead or stopped; the last one wins
     progress  how far the job is; the last one wins
-    stop      before a muxpilot that does not own the job asks the owner to end it
+    stop      a client has asked for the end of a job: its owner ends it, if it has not ended by itself
     end       before the end is told to anybody, with the result; the first one wins
 
 A record that says nothing new is ignored: the same record may be written twice. Unknown kinds of records and
@@ -122,7 +122,7 @@ class JobHistory:
         return job
 
     def _on_stop(self, fields: Fields) -> Job | None:
-        job = self._find_unfinished(fields)
+        job = self.jobs.get(fields["id"])
         if job is None or job.is_stop_asked:
             return None
         job.is_stop_asked = True

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-from muxpilot.errors import NotFound
 from muxpilot.jobs.job_records import Fields, Job
+from muxpilot.jobs.kept_output import open_kept_output
 from muxpilot.processes.quick_checks import foreground_group_of
 from muxpilot.records import record
 from muxpilot.terminal.text import render_lines
@@ -24,8 +24,8 @@ from muxpilot.watch.start import StartWatch
 from muxpilot.watch.watch_run import WatchPlan
 
 KIND = "watch"
-_NO_JOURNAL = "the muxpilot that watched has ended, and the output of this pane is not kept"
-_NO_STREAM = "the pane has gone, and its output is not kept"
+_NOT_KEPT = "the muxpilot that watched has ended, and what the pane printed then is not kept"
+_NO_STREAM = "its program has ended, and its output is not kept"
 
 
 @record
@@ -100,21 +100,20 @@ _RESULT_FIELDS = ("pane_id", "pane", "event", "detail", "elapsed", "output", "cu
 async def open_watched(tmux: Tmux, job: Job, work: WatchWork) -> AsyncIterator[tuple[Pane, PaneStream]]:
     """Yield the pane and the stream that a watch of another muxpilot watched.
 
-    If the pane is gone, or another program was started in it, the stream is the journal of the program that
-    was watched, which has ended.
+    If the pane is gone, or another program was started in it, the stream is the one of the program that was
+    watched, which has ended.
     """
     pane = PaneId(job.pane)
-    try:
-        row = await tmux.panes.get(pane)
-    except NotFound:
-        yield _gone_pane(pane, work), await _ended_stream(tmux, pane, work)
-        return
-    async with tmux.streams.open(pane) as stream:
-        if stream.name != work.journal and (ended := await tmux.streams.read_ended(pane, work.journal)):
-            yield row, ended
+    async with open_kept_output(tmux, pane, work.journal) as output:
+        row = output.pane
+        if row is None or output.live is None:
+            yield _gone_pane(pane, work), output.kept or _unknown_end(pane)
+        elif output.live is output.kept or row.pid == work.pane["pid"]:
+            # A program that has ended since: its end is news, and the stream has it.
+            is_news = output.live is output.kept and output.live.end_event is not None
+            yield replace(row, is_dead=False) if is_news else row, output.live
         else:
-            # The program has ended after the watch began: then its end is news, and the stream has it.
-            yield _as_alive(row) if stream.end_event is not None else row, stream
+            yield replace(row, is_dead=False), output.kept or _unknown_end(pane)
 
 
 def start_taken_over(work: WatchWork) -> StartWatch:
@@ -123,34 +122,28 @@ def start_taken_over(work: WatchWork) -> StartWatch:
     async def start(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
         """Begin where the other muxpilot began, or now if the output since then is not kept."""
         begun_s_ago = max(0.0, (time.monotonic_ns() - work.began_ns) / 1e9)
+        common = WatchStart(0, is_past=True, begun_s_ago=begun_s_ago, command_pid=work.command_pid)
         if stream.name != work.journal or work.offset > stream.end:
-            gap = Gap(stream.end, None, _NO_JOURNAL)
-            return WatchStart(
-                stream.end, begun_s_ago=begun_s_ago, command_pid=work.command_pid, gap=gap, is_past=True
-            )
+            # A journal that began later has only what was printed since.
+            is_journal = await tmux.streams.journals.find(pane.id, stream.name) is not None
+            offset = stream.start if is_journal else stream.end
+            return replace(common, offset=offset, gap=Gap(offset, None, _NOT_KEPT))
         before = render_lines(stream.read(stream.line_start(work.offset), work.offset))
-        return WatchStart(
-            work.offset,
+        return replace(
+            common,
+            offset=work.offset,
             recently_typed=lambda: tmux.input.recently_typed(pane.id),
             line_before=before[-1] if before else "",
-            is_past=True,
-            begun_s_ago=begun_s_ago,
-            command_pid=work.command_pid,
         )
 
     return start
 
 
-async def _ended_stream(tmux: Tmux, pane: PaneId, work: WatchWork) -> PaneStream:
-    stream = await tmux.streams.read_ended(pane, work.journal)
-    if stream is None:
-        stream = PaneStream(pane)
-        stream.finish(None, _NO_STREAM)
+def _unknown_end(pane: PaneId) -> PaneStream:
+    """Return the stream of a program that has ended and whose output is not kept."""
+    stream = PaneStream(pane)
+    stream.finish(None, _NO_STREAM)
     return stream
-
-
-def _as_alive(row: Pane) -> Pane:
-    return replace(row, is_dead=False)
 
 
 def _gone_pane(pane: PaneId, work: WatchWork) -> Pane:
