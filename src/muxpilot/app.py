@@ -81,11 +81,14 @@ class App:
         return self.judge.policy.closing_key(capture_pane.name)
 
 
-def build(settings: Settings, timing: Timing | None = None) -> App:
-    """Build an application. It connects to a tmux server when a call first needs it."""
+def build(settings: Settings, timing: Timing | None = None, *, may_start_journals: bool = True) -> App:
+    """Build an application. It connects to a tmux server when a call first needs it.
+
+    Without `may_start_journals` it only looks: it leaves no pipe in the pane of a person.
+    """
     judge = PolicyJudge(load_policy(settings, TOOLS), variables())
     audit = _build_audit(settings)
-    servers = _build_servers(settings, judge)
+    servers = _build_servers(settings, judge, may_start_journals=may_start_journals)
     dialect = _build_dialect(settings, servers)
     services = _build_services(settings, servers, timing or Timing())
     dispatch = Dispatch(
@@ -186,7 +189,7 @@ def _build_audit(settings: Settings) -> AuditLog | None:
     return AuditLog(settings.audit)
 
 
-def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
+def _build_servers(settings: Settings, judge: PolicyJudge, *, may_start_journals: bool) -> TmuxServers:
     return TmuxServers(
         settings.socket,
         addresses={name: ServerAddress(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
@@ -197,13 +200,14 @@ def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
         row_filter=judge.filter_rows if judge.policy.is_scoped else None,
         is_visible=judge.policy.allows_socket,
         locate_key=settings.origin.locate,
-        journals=_build_journals(settings),
+        journals=_build_journals(settings, may_start=may_start_journals),
     )
 
 
-def _build_journals(settings: Settings) -> Journals | None:
+def _build_journals(settings: Settings, *, may_start: bool) -> Journals | None:
     keep = settings.tracking
     if not keep.journal:
         return None
     kept_s = 60.0 * keep.completed_retention_minutes
-    return make_journals(JournalLimits(keep.journal_cap_bytes, keep.journal_total_bytes, kept_s))
+    limits = JournalLimits(keep.journal_cap_bytes, keep.journal_total_bytes, kept_s)
+    return make_journals(limits, may_start=may_start)

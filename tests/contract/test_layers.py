@@ -23,17 +23,21 @@ LAYERS: dict[str, str] = {
     "config": "shell_table",
     "patterns": "",
     "terminal": "",
+    # config.environment: where journals are kept depends on HOME and two other variables. processes: whether
+    # the program of a pipe still runs, and the owner of a record.
+    "journal": "config processes",
     # The rows spell marks and line errors with the constants of terminal/escapes.py.
     "shell_table": "terminal",
     # Whether a program is a shell is a fact of the table.
     "processes": "shell_table",
-    # The owner of a record is a process.
-    "journal": "processes",
     # config.environment: only config reads the environment, and tmux needs TMUX_TMPDIR, SHELL and all that a
     # new server passes on. processes: the owner of a session, the tmux server and the holder of a lock are
     # processes. terminal: tmux/ reads and writes a few escape sequences, all of which are spelled there.
     # shell_table: a shell that tmux starts gets its marks by the arguments of its row.
-    "tmux": "config processes shell_table terminal",
+    # journal: the streams of panes are kept there.
+    "tmux": "config journal processes shell_table terminal",
+    # Jobs are recorded in the journal's folders, and continued on the streams of panes.
+    "jobs": "journal tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
     "watch": "patterns processes reading shell_table shells terminal tmux",
@@ -54,7 +58,8 @@ LAYERS: dict[str, str] = {
     "call_progress": "calls",
     "dispatch": "call_progress calls config tmux toolkit",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch policy resources shell_table shells tmux tools watch",
+    "app": "audit calls config dialects dispatch journal policy resources shell_table shells tmux tools "
+    "watch",
     "web": "config",
     "server": "app calls config resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",

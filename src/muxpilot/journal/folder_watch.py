@@ -65,6 +65,7 @@ class FolderWatcher:
         return lambda: self._remove_watch(number)
 
     def close(self) -> None:
+        """Stop all watching."""
         for timer in self._pollers.values():
             timer.cancel()
         self._pollers.clear()
@@ -131,6 +132,7 @@ class FolderWatcher:
 
     def _poll(self, on_change: OnChange, pause_s: float) -> None:
         def look() -> None:
+            """Report that anything may have happened, and look again later."""
             # First, because the callback may stop it.
             self._poll(on_change, min(pause_s * 1.5, _LONGEST_PAUSE_S))
             if on_change(FolderChange.UNKNOWN, "") and on_change in self._pollers:

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from muxpilot.errors import UnsafeSocket
+from muxpilot.processes.pipe_program import runs_with_word
 from muxpilot.records import record
 
 _LAYOUT = ("journals", "1")
@@ -42,6 +43,7 @@ class ServerIdentity:
 
     @property
     def key(self) -> str:
+        """Return the name of the server's folder."""
         # The name of a server on another host is not a path.
         socket = os.path.realpath(self.socket) if os.path.isabs(self.socket) else self.socket
         text = f"{socket}\0{self.pid}\0{self.started}"
@@ -70,17 +72,10 @@ class Generation:
         return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
     @property
-    def is_written(self) -> bool:
+    def is_being_written(self) -> bool:
         """Return whether the pipe's program still runs. Another process may have its number by now."""
         pid = self.writer_pid
-        if pid is None or self.has_ended:
-            return False
-        try:
-            return os.fsencode(self.name) in Path(f"/proc/{pid}/cmdline").read_bytes()
-        except FileNotFoundError:
-            return not Path("/proc/self").exists() and _exists(pid)
-        except OSError:
-            return True
+        return pid is not None and not self.has_ended and runs_with_word(pid, self.name)
 
     @property
     def exit_mark(self) -> str:
@@ -91,6 +86,7 @@ class Generation:
         return _read_fact(self.path / EXIT_MARK_FILE)
 
     def write_exit_mark(self, mark: str) -> None:
+        """Write the secret word of the exit mark."""
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(self.path / EXIT_MARK_FILE, flags, 0o600), "w") as target:
             target.write(mark)
@@ -214,13 +210,3 @@ def _read_fact(path: Path) -> str:
         return ""
     finally:
         os.close(file)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

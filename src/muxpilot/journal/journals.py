@@ -33,12 +33,21 @@ class JournalLimits:
 
 
 class Journals:
-    """What all streams of one muxpilot share. `last_resort` returns a folder for when no other can be made."""
+    """What all streams of one muxpilot share.
+
+    `last_resort` returns a folder for when no other can be made. Without `may_start`, journals are read where
+    a pane has one, and none is started in the pane of a person.
+    """
 
     def __init__(
-        self, limits: JournalLimits | None = None, *, last_resort: Callable[[], Path] | None = None
+        self,
+        limits: JournalLimits | None = None,
+        *,
+        may_start: bool = True,
+        last_resort: Callable[[], Path] | None = None,
     ) -> None:
         self.limits = limits or JournalLimits()
+        self.may_start = may_start
         self._last_resort = last_resort
         self._folders: JournalFolders | None = None
         self._owners: Owners | None = None
@@ -75,6 +84,7 @@ class Journals:
 
     @property
     def watcher(self) -> FolderWatcher:
+        """Return the one watcher. With it begins the cleaning."""
         if self._watcher is None:
             self._watcher = FolderWatcher()
             self._tasks.start(self._clean_again_and_again(), name="clean journals")
@@ -87,6 +97,7 @@ class Journals:
             self._tasks.start(self._clean(_CLEAN_SOON_S), name="clean journals")
 
     async def close(self) -> None:
+        """Stop watching and cleaning. The journals stay."""
         await self._tasks.close()
         if self._watcher is not None:
             self._watcher.close()

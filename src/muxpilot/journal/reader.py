@@ -29,8 +29,8 @@ class Missing:
 class JournalReader:
     """A position in a generation. `offset` is the absolute offset of the next byte.
 
-    It stays equal to what the names of the segments say, unless somebody has cut a segment: offsets never go
-    back.
+    It stays equal to what the names of the segments say, unless another program has cut a segment: offsets
+    never go back.
     """
 
     def __init__(self, generation: Generation) -> None:
@@ -44,7 +44,7 @@ class JournalReader:
         self._file_offset = 0
 
     def begin(self, recent_bytes: int) -> tuple[int, int, list[Missing]]:
-        """Go to a segment that leaves at least `recent_bytes` to read, or to the oldest.
+        """Move to a segment that leaves at least `recent_bytes` to read, or to the oldest.
 
         Return its offset, the number of newlines before it, and what is missing between older segments.
         """
@@ -53,7 +53,9 @@ class JournalReader:
         if not segments:
             return 0, 0, []
         end = segments[-1].offset + self.files.size_of(segments[-1])
-        first = max((at for at, found in enumerate(segments) if end - found.offset >= recent_bytes), default=0)
+        first = max(
+            (at for at, found in enumerate(segments) if end - found.offset >= recent_bytes), default=0
+        )
         self._first, self.offset = segments[first], segments[first].offset
         return self._first.offset, self._first.newlines, self._holes_before(first)
 
@@ -63,7 +65,7 @@ class JournalReader:
         self.has_end = self.has_end or (self.generation.path / END_FILE).exists()
 
     def note_created(self, name: str) -> None:
-        """Take note of a new file."""
+        """Remember a new file."""
         self.has_end = self.has_end or name == END_FILE
         self.files.add(name)
 
@@ -77,7 +79,7 @@ class JournalReader:
                 self.offset += len(data)
                 self._file_offset += len(data)
                 most -= len(data)
-            elif self._segment is not None and self.files.following(self._segment) is not None:
+            elif self._segment is not None and self.files.find_next(self._segment) is not None:
                 # The program creates the next segment only when it has written this one.
                 self._close_file()
             else:
@@ -86,6 +88,7 @@ class JournalReader:
         return events
 
     def close(self) -> None:
+        """Close the open file."""
         self._close_file()
 
     def _close_file(self) -> None:
@@ -107,7 +110,7 @@ class JournalReader:
 
     def _find_next(self) -> Segment | None:
         if self._segment is not None:
-            return self.files.following(self._segment)
+            return self.files.find_next(self._segment)
         return self._first or next(iter(self.files.segments), None)
 
     def _note_loss(self, segment: Segment, events: list[bytes | Missing]) -> None:
@@ -121,7 +124,7 @@ class JournalReader:
             events.append(Missing(self.offset, None, _NOT_WRITTEN))
 
     def _check_size(self, events: list[bytes | Missing]) -> None:
-        """Go on at the end of a segment that somebody has cut."""
+        """Continue at the end of a segment that another program has cut."""
         size = os.fstat(self._file).st_size
         if size < self._file_offset:
             self._file_offset = os.lseek(self._file, size, os.SEEK_SET)

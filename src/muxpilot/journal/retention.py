@@ -44,7 +44,7 @@ def _is_outdated(pane_folder: Path, kept_s: float) -> bool:
 
     A clock that jumps makes this early or late. It never concerns a pane whose pipe runs.
     """
-    if any(generation.is_written for generation in generations_in(pane_folder)):
+    if any(generation.is_being_written for generation in generations_in(pane_folder)):
         return False
     newest = pane_folder.stat().st_mtime
     for folder, _, names in os.walk(pane_folder):
@@ -76,7 +76,7 @@ def _collect(generation: Generation, removable: list[_KeptSegment]) -> int:
     for segment in files.segments:
         kept = _stat_segment(generation, segment)
         used += kept.size
-        if segment is not files.segments[-1] or not generation.is_written:
+        if segment is not files.segments[-1] or not generation.is_being_written:
             removable.append(kept)
     return used
 

@@ -27,7 +27,8 @@ _SMALLEST_CAP = 16 * _BLOCK_BYTES
 # A read from the pipe is often shorter than a block, but dd counts it as one. So a dd ends early, and the
 # next one continues the same segment. `0+0 records in` is the end of the pipe. If dd fails, the disk is full,
 # or a quota is: the block that it had read is lost, and nothing says how long it was. Then the oldest segment
-# goes. If that was the current one, some reads are dropped and counted instead.
+# goes. If that was the current one, some reads are dropped and counted instead. A dd that was killed (status
+# above 128) may have lost a block too.
 _SCRIPT = """\
 umask 077; LC_ALL=C; export LC_ALL; cd "$muxpilot_folder" || exit 1; echo $$ >pid
 b=0 l=0 u= d=0 p=
@@ -41,6 +42,7 @@ while :; do
     [ -d "$muxpilot_folder" ] || exit 1
     o=$n; n=$(wc -c 2>/dev/null <"$f"); n=$((n))
     [ "$n" -ge "$o" ] || { n=$o u=-x; break; }
+    [ "$s" -le 128 ] || { u=-x; break; }
     [ "$s" = 0 ] || { case $r in *"records in"*) u=-x;; esac; d=1; break; }
   done
   c=$(wc -l 2>/dev/null <"$f"); l=$((l + c)) b=$((b + n))

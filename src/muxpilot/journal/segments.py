@@ -6,8 +6,8 @@ import os
 import re
 import stat
 from bisect import bisect_right
-from contextlib import contextmanager, suppress
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from muxpilot.records import record
@@ -47,11 +47,13 @@ class SegmentFiles:
         self.segments = sorted(filter(None, found), key=_order)
 
     def add(self, name: str) -> None:
+        """Add a segment that has appeared. Ignore other files."""
         segment = parse_name(name)
         if segment is not None and segment not in self.segments:
             self.segments = sorted([*self.segments, segment], key=_order)
 
     def remove(self, name: str) -> None:
+        """Forget a segment that is gone."""
         self.segments = [segment for segment in self.segments if segment.name != name]
 
     @property
@@ -59,7 +61,7 @@ class SegmentFiles:
         """Return the oldest offset that the folder holds, or None if it holds nothing."""
         return self.segments[0].offset if self.segments else None
 
-    def following(self, segment: Segment) -> Segment | None:
+    def find_next(self, segment: Segment) -> Segment | None:
         """Return the segment after this one."""
         at = bisect_right(self.segments, _order(segment), key=_order)
         return self.segments[at] if at < len(self.segments) else None

@@ -119,7 +119,7 @@ class StreamListener:
         self.has_gap = False
         self.offset = stream.end
         self.has_paste_mode = _find_paste_mode(
-            stream.read(stream.start, stream.end), otherwise=False if is_whole else None
+            stream.read(stream.recent_start, stream.end), otherwise=False if is_whole else None
         )
         self._exchange: Exchange | None = None
         self._stream = stream

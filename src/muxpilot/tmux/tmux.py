@@ -107,6 +107,6 @@ class Tmux:
         await self.close()
 
 
-def make_journals(limits: JournalLimits | None = None) -> Journals:
+def make_journals(limits: JournalLimits | None = None, *, may_start: bool = True) -> Journals:
     """Return journals below the user's folders; below /tmp if none of those can be used."""
-    return Journals(limits, last_resort=muxpilot_folder)
+    return Journals(limits, may_start=may_start, last_resort=muxpilot_folder)

@@ -118,7 +118,11 @@ class AttachedClient:
     async def _prepare(self) -> None:
         try:
             reply = await self.control.request(
-                ("display-message", "-p", "#{pid} #{start_time} #{session_id} #{window_id} #{pane_id} #{version}")
+                (
+                    "display-message",
+                    "-p",
+                    "#{pid} #{start_time} #{session_id} #{window_id} #{pane_id} #{version}",
+                )
             )
         except ConnectionLost:
             raise self.endpoint.attach_error(await self.control.read_error_text()) from None

@@ -215,7 +215,9 @@ class Connection:
             client = await self._get_client()
             if client is not None:
                 return client.server_pid, client.server_started
-            reply = raise_on_error(await self._run_oneshot((("display-message", "-p", "#{pid} #{start_time}"),)))
+            reply = raise_on_error(
+                await self._run_oneshot((("display-message", "-p", "#{pid} #{start_time}"),))
+            )
             pid, started = reply.first_line.split(" ")
             return int(pid), int(started)
 

@@ -55,7 +55,8 @@ _RUN_COMMAND = (
     "muxpilot_signal=$((muxpilot_status - 128)); "
     '[ -z "$muxpilot_mark" ] || printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
     '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; muxpilot_tries=40; '
-    'while read -r muxpilot_words <&3; do [ "$muxpilot_words" != "$muxpilot_mark" ] || muxpilot_tries=0; done; '
+    "while read -r muxpilot_words <&3; do "
+    '[ "$muxpilot_words" != "$muxpilot_mark" ] || muxpilot_tries=0; done; '
     '[ -n "$muxpilot_journal" ] && [ -n "$muxpilot_mark" ] || muxpilot_tries=0; '
     'while [ "$muxpilot_tries" -gt 0 ]; do muxpilot_tries=$((muxpilot_tries - 1)); '
     'for muxpilot_words in "$muxpilot_journal"/[0-9]*; do :; done; '

@@ -1,4 +1,4 @@
-"""The exit mark: the launcher of a command prints it when the command has ended, with its status and signal."""
+"""The exit mark: the launcher of a command prints it, with status and signal, when the command has ended."""
 
 from __future__ import annotations
 

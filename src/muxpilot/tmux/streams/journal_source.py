@@ -7,6 +7,7 @@ the same journal.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -64,6 +65,7 @@ class JournalSource:
         self._begin()
         self._stop_watching = journals.watcher.watch(generation.path, self._on_change)
         self._start_check = self._loop.call_later(_START_LIMIT_S, self._check_started)
+        self._writer = -1
         self._on_change(FolderChange.UNKNOWN, "")  # what came before the watch
 
     @property
@@ -84,6 +86,7 @@ class JournalSource:
             self._stop_watching()
             self._start_check.cancel()
             self._reader.close()
+            self._leave_writer()
 
     def read_now(self) -> None:
         """Read everything that is in the journal now."""
@@ -106,6 +109,8 @@ class JournalSource:
         """Read what is new. Return whether there was something."""
         if not self._is_open:
             return False
+        if self._writer < 0 and change is not FolderChange.WRITTEN:
+            self._watch_writer()
         if change is FolderChange.CREATED:
             self._reader.note_created(name)
             if len(self._reader.files.segments) > 1:
@@ -128,6 +133,26 @@ class JournalSource:
             return True
         self._end("journal folder is gone")
         return False
+
+    def _watch_writer(self) -> None:
+        """Watch for the end of the pipe's program, also if it is killed. Where there is no pidfd, tmux does."""
+        pid = self.generation.writer_pid
+        if pid is not None and self.generation.is_being_written:
+            with suppress(OSError, AttributeError):
+                self._writer = os.pidfd_open(pid)
+                self._loop.add_reader(self._writer, self._on_writer_end)
+
+    def _leave_writer(self) -> None:
+        if self._writer >= 0:
+            self._loop.remove_reader(self._writer)
+            os.close(self._writer)
+            self._writer = -1
+
+    def _on_writer_end(self) -> None:
+        self._leave_writer()
+        if self._scan():
+            self.read_now()
+            self._end("pipe's program has ended")
 
     def _read_more_soon(self) -> None:
         """Read on after other tasks had their turn."""

@@ -16,6 +16,7 @@ class OlderBytes:
 
     @property
     def start(self) -> int:
+        """Return the oldest offset that the files hold."""
         found = self._files.start
         return found if found is not None else self.end
 
@@ -41,6 +42,7 @@ class OlderBytes:
         return next((found.offset for found in self._files.segments if found.offset > offset), None)
 
     def newlines_before(self, offset: int) -> int:
+        """Count the newlines between the first byte of the stream and this offset."""
         return self._files.newlines_before(offset)
 
     def line_start(self, offset: int) -> int:

@@ -141,7 +141,7 @@ class StreamRecovery:
             if pane is None or pane.is_dead or exit is not None:
                 await self._finish(followed, pane, exit)
             elif followed.stream.end_event is None:
-                followed.stream.add_gap("another program replaced the pane's pipe")
+                followed.stream.add_gap("the pane's pipe was replaced, or has ended")
                 await self._connect_again_or_give_up(followed)
 
     async def _read_to_end(self, followed: FollowedPane, pipe: PaneSource) -> None:

@@ -23,12 +23,16 @@ from muxpilot.tmux.streams.recovery import StreamRecovery
 from muxpilot.tmux.streams.sources import PaneSources
 from muxpilot.tmux.streams.stream import PaneStream
 
+# So many programs of a pane can be read back at once.
+_EARLIER_STREAMS = 4
+
 
 class Streams:
     """The streams of one server. Panes that we create are followed from their start to their end.
 
-    `journals` is where the output is kept; without it, only in memory. Other panes are followed while there is a follower. `PaneSources` decides where the bytes come from,
-    `StreamRecovery` what happens when a source fails or a pane ends.
+    `journals` is where the output is kept; without it, only in memory. Other panes are followed while there
+    is a follower. `PaneSources` decides where the bytes come from. `StreamRecovery` decides what happens when
+    a source fails or a pane ends.
     """
 
     def __init__(self, connection: Connection, panes: Panes, journals: Journals | None = None) -> None:
@@ -65,6 +69,7 @@ class Streams:
         """Follow a pane that was just created, then let its program start. The commands `setup` run first."""
         # We are a follower ourselves, one that never leaves.
         followed = FollowedPane(self._new_stream(pane), followers=1, is_own=True)
+        followed.stream.is_whole = True
         try:
             if not await self._sources.start_pipe(followed, launch, setup):
                 await self._attach_or_end_stream(followed)
@@ -95,9 +100,9 @@ class Streams:
         return self._followed_panes.find_stream(pane)
 
     def is_own_pane(self, pane: PaneId) -> bool:
-        """Return whether a muxpilot created the pane, so that its stream has everything from the first byte on.
+        """Return whether the stream of a followed pane has everything from the first byte on.
 
-        Only the streams of followed panes are known.
+        It has if a muxpilot created the pane.
         """
         followed = self._followed_panes.get(pane)
         return followed is not None and followed.is_own
@@ -145,6 +150,16 @@ class Streams:
         """
         found = [one for one in await self.journals.list(pane) if name in (None, one.name)]
         return read_ended_journal(pane, found[-1], self._trace) if found else None
+
+    async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
+        """Return the streams of a pane from the one with this name on, up to the one before `before`."""
+        found = await self.journals.list(pane)
+        names = [one.name for one in found]
+        if name not in names:
+            return []
+        end = names.index(before) if before in names else len(names)
+        wanted = found[names.index(name) : end][-_EARLIER_STREAMS:]
+        return [read_ended_journal(pane, one, self._trace) for one in wanted]
 
     def _new_stream(self, pane: PaneId) -> PaneStream:
         return PaneStream(pane, trace=self._trace)

@@ -17,7 +17,7 @@ class RingBuffer:
         return self.start + len(self._data)
 
     def restart(self, offset: int, newlines: int) -> None:
-        """Drop everything, and go on at an offset that has this many newlines before it."""
+        """Drop everything, and continue at an offset that has this many newlines before it."""
         self._data.clear()
         self.start, self.newlines_dropped = offset, newlines
 

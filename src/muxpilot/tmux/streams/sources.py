@@ -1,4 +1,4 @@
-"""Which source a followed pane gets: a journal, a pipe into our memory, or the control client of its session."""
+"""Which source a followed pane gets: a journal, a pipe to us, or the control client of its session."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
-from muxpilot.tmux.streams.control_output import ControlOutputSource
 from muxpilot.tmux.streams import journal_source
+from muxpilot.tmux.streams.control_output import ControlOutputSource
 from muxpilot.tmux.streams.followed_panes import FollowedPane, PaneSource
 from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.pane_journals import PaneJournals
@@ -67,13 +67,13 @@ class PaneSources:
                 raise
 
     async def follow_journal(self, followed: FollowedPane, pane: Pane) -> bool:
-        """Join the journal of a pane, or start one. Return False if the pane has another pipe, or is dead.
+        """Join the journal of a pane, or start one. Return False if that is not possible.
 
         tmux refuses to start a pipe in a dead pane, but one that it has may still be read.
         """
         if not self._journals.are_kept:
             return False
-        if pane.is_dead:
+        if pane.is_dead or not self._journals.journals.may_start:
             option = f"#{{?pane_pipe,#{{{journal_source.JOURNAL_OPTION}}},}}"
             ask = ("display-message", "-p", "-t", followed.pane, option)
             name = (await self._connection.run(ask, repeatable=True)).first_line
@@ -215,4 +215,4 @@ async def _is_being_written(generation: Generation) -> bool:
         if asyncio.get_running_loop().time() > give_up:
             return False
         await asyncio.sleep(_WRITER_POLL_S)  # a file appears; another muxpilot's watch cannot be shared
-    return generation.is_written
+    return generation.is_being_written

@@ -146,7 +146,7 @@ class PaneStream:
         self._insert_gap(self.end, Gap(self.end, lost, reason))
 
     def skip_to(self, offset: int, newlines: int, reason: str) -> None:
-        """Go on at a later offset, and tell followers how many bytes are missing."""
+        """Continue at a later offset, and tell followers how many bytes are missing."""
         gap = Gap(offset, offset - self.end, reason)
         begin = self.end
         self._buffer.restart(offset, newlines)
