@@ -40,16 +40,16 @@ LAYERS: dict[str, str] = {
     "jobs": "journal tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
-    "watch": "patterns processes reading shell_table shells terminal tmux",
+    "watch": "jobs patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
-    "record": "pictures shells terminal tmux",
+    "record": "jobs pictures shells terminal tmux",
     "files": "tmux",
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.
     "toolkit": "config terminal tmux",
     "calls": "tmux toolkit",
-    "tools": "buffers calls files patterns pictures processes reading record repl shells terminal tmux "
+    "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
     "toolkit watch",
     # tools: a dialect is a table over them.
     "dialects": "config processes terminal tmux toolkit tools",
@@ -58,8 +58,8 @@ LAYERS: dict[str, str] = {
     "call_progress": "calls",
     "dispatch": "call_progress calls config tmux toolkit",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch journal policy resources shell_table shells tmux tools "
-    "watch",
+    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells tmux "
+    "tools watch",
     "web": "config",
     "server": "app calls config resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",

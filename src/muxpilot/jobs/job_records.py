@@ -70,7 +70,7 @@ class JobHistory:
             return None
 
     @property
-    def unfinished(self) -> Iterator[Job]:
+    def unfinished_jobs(self) -> Iterator[Job]:
         """Yield the jobs that have not ended, in the order of asking."""
         return (job for job in self.jobs.values() if job.end is None)
 
@@ -149,6 +149,7 @@ class JobHistory:
 
 
 def job_record(job: Job) -> Fields:
+    """Return the record of a new job."""
     return {
         "t": "job",
         "id": job.id,

@@ -37,7 +37,7 @@ class JobKind(Protocol):
         """Continue a job that has become ours."""
 
     def on_change(self, jobs: ServerJobs, job: Job) -> None:
-        """Act on a change of a job: another muxpilot may have taken it, stopped it or ended it."""
+        """Handle a change of a job: another muxpilot may have taken it, stopped it or ended it."""
 
 
 class ServerJobs:
@@ -111,7 +111,7 @@ class ServerJobs:
         return job.end is not None and job.end.by == self.own_token and job.end.result == result
 
     async def take_over(self, job: Job) -> bool:
-        """Become responsible for a job and continue it. Return False if another muxpilot is, or must be."""
+        """Take responsibility for a job and continue it. Return False if another muxpilot has it."""
         kind = self._kinds.get(job.kind)
         if kind is None or not await self._may_take_over(kind, job):
             self._left_to_others.add(job.id)
@@ -163,7 +163,7 @@ class ServerJobs:
             self._owner_check = self._tasks.start(self._check_owners(), name="check owners of jobs")
 
     def _jobs_of_others(self) -> list[Job]:
-        unfinished = self._log.history.unfinished
+        unfinished = self._log.history.unfinished_jobs
         return [job for job in unfinished if not self.is_own(job) and job.id not in self._left_to_others]
 
     async def _check_owners(self) -> None:

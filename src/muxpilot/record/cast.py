@@ -73,7 +73,7 @@ class CastFile:
 
     @classmethod
     def reopen(cls, path: Path, place: CastPlace) -> CastFile | None:
-        """Go on in a file where another process stopped. What it wrote after that place is cut off.
+        """Continue in a file where another process stopped. What it wrote after that place is cut off.
 
         Return None while another process writes to the file. Raise OSError if it is not the same file.
         """

@@ -35,6 +35,7 @@ class RecordingReport:
 
 
 def describe_place(place: RecordingPlace) -> Fields:
+    """Return a place as data for a record."""
     return {
         "journal": place.journal,
         "offset": place.offset,
@@ -60,6 +61,7 @@ def path_of(job: Job) -> Path:
 
 
 def describe_report(report: RecordingReport) -> Fields:
+    """Return a report as data for a record."""
     return {
         "seconds": report.seconds,
         "bytes": report.bytes,

@@ -14,7 +14,7 @@ from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.jobs.server_jobs import ServerJobs
 from muxpilot.record.cast import CreateFile
-from muxpilot.record.recording import Recording
+from muxpilot.record.pane_recording import Recording
 from muxpilot.record.recording_job import KIND, RecordingReport, parse_report, path_of
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux import PaneId, Tmux
@@ -116,7 +116,7 @@ class Recordings:
         return self.may_record is not None and await self.may_record(tmux, PaneId(job.pane), path_of(job))
 
     def take_over(self, jobs: ServerJobs, job: Job) -> None:
-        """Go on with a recording of a muxpilot that has gone."""
+        """Continue a recording of a muxpilot that has gone."""
         recording = Recording(jobs, PaneId(job.pane), largest=self._largest, timing=self._jobs.timing)
         recording.start_taken_over(job)
         self._keep(job, recording)

@@ -137,7 +137,7 @@ def plan_watches_of_others(services: Services) -> PlanTakenOver:
     """Return the function that plans a watch which another muxpilot began."""
 
     async def plan(tmux: Tmux, pane: PaneId, work: WatchWork) -> WatchPlan:
-        """Plan to watch from the place where the other muxpilot began."""
+        """Make a plan that begins where the other muxpilot began."""
         return WatchPlan(
             tmux,
             pane,

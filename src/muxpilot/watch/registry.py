@@ -74,6 +74,7 @@ class BackgroundWatch:
 
     @property
     def status(self) -> WatchStatus:
+        """Return how far the watch is, in whichever muxpilot."""
         if self.job.end is None:
             return WatchStatus.WATCHING
         is_cancelled = self.job.end.result.get("status") == WatchStatus.CANCELLED.value
@@ -252,6 +253,7 @@ class WatchRegistry:
         begun: list[Job] = []
 
         def on_begin(row: Pane, stream: PaneStream, start: WatchStart, watch: PaneWatch) -> None:
+            """Record the watch before its id is told."""
             work = describe_work(plan, row, stream, start.offset)
             asked_ns = time.monotonic_ns()
             begun.append(jobs.add(Job(watch_id, KIND, plan.pane, jobs.own_token, asked_ns, work)))

@@ -152,7 +152,7 @@ class Recording:
         self.job = self._jobs.add(Job(job_id, KIND, self._pane, owner, time.monotonic_ns(), work))
 
     async def _continue(self, job: Job) -> str:
-        """Go on in the file of another muxpilot, or close it if its pane's output is not kept."""
+        """Continue in the file of another muxpilot, or close it if its pane's output is not kept."""
         place = parse_place(job)
         with contextlib.closing(await self._reopen(path_of(job), job)) as file:
             self.file, self.offset, self._size = file, place.offset, (place.columns, place.rows)
