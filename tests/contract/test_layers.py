@@ -43,7 +43,7 @@ LAYERS: dict[str, str] = {
     "watch": "jobs patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
-    "record": "jobs pictures shells terminal tmux",
+    "record": "jobs journal pictures shells terminal tmux",
     "files": "tmux",
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.

@@ -13,6 +13,7 @@ from muxpilot.errors import BadInput, Refused
 from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.jobs.server_jobs import ServerJobs
+from muxpilot.journal.owners import OwnerState
 from muxpilot.record.cast import CreateFile
 from muxpilot.record.pane_recording import Recording
 from muxpilot.record.recording_job import KIND, RecordingReport, parse_report, path_of
@@ -92,12 +93,11 @@ class Recordings:
             await tmux.panes.get(pane)  # raises NotFound if there is no such pane
             raise BadInput(f"Pane {pane!r} is not being recorded.", "Start it with action 'start'.")
         await jobs.take_over_now(job)
+        if job.end is None and jobs.owner_state(job) is OwnerState.STOPPED:
+            raise _not_answering(job)
         jobs.ask_to_stop(job)
         if not await jobs.wait_for_end(job, self._jobs.timing.stop_by_owner_s):
-            raise Refused(
-                f"The muxpilot that records pane {pane!r} does not answer; its file is {path_of(job)}.",
-                "Continue that process, or end it, and try again.",
-            )
+            raise _not_answering(job)
         report = parse_report(job)
         if report.failure is not None:
             raise Refused(report.failure)
@@ -142,6 +142,13 @@ class Recordings:
 
 def _already_recorded(pane: PaneId) -> BadInput:
     return BadInput(f"Pane {pane!r} is already being recorded.", "Stop that recording first.")
+
+
+def _not_answering(job: Job) -> Refused:
+    return Refused(
+        f"The muxpilot that records pane {job.pane!r} is stopped or busy; its file is {path_of(job)}.",
+        "Continue that process, or end it, and try again.",
+    )
 
 
 def _not_started() -> BadInput:
