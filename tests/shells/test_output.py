@@ -120,17 +120,17 @@ async def test_a_pipe_that_is_behind_the_screen_is_waited_for(
 
 
 def _pipes(desk: Desk) -> set[int]:
-    """Return the processes that tmux has started to pipe the output of panes to us."""
+    """Return the processes that write the output of panes into journals: each dd below a child of tmux."""
     server = desk.run_tmux("display-message", "-p", "#{pid}")
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
-            if parent == server and (process / "fd" / "1").is_fifo():
-                found.add(int(process.name))
-        except OSError:
-            continue
-    return found
+    writers = [pid for shell in _children(server) for pid in _children(shell)]
+    return {int(pid) for pid in writers if (Path("/proc") / pid / "comm").read_text() == "dd\n"}
+
+
+def _children(pid: str) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 async def test_what_scrolls_away_under_a_small_history_is_not_lost(desk: Desk) -> None:

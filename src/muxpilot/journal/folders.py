@@ -30,7 +30,9 @@ _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
 END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
-_LONGEST_FACT = 200
+TEXT_BEFORE_FILE = "text_before"
+REPLACED_FILE = "replaced"
+_LONGEST_FACT = 4000
 
 
 @record
@@ -87,9 +89,26 @@ class Generation:
 
     def write_exit_mark(self, mark: str) -> None:
         """Write the secret word of the exit mark."""
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(self.path / EXIT_MARK_FILE, flags, 0o600), "w") as target:
-            target.write(mark)
+        _write_fact(self.path / EXIT_MARK_FILE, mark)
+
+    @property
+    def text_before(self) -> str:
+        """Return what stood before the cursor when the journal began, such as a prompt."""
+        return _read_fact(self.path / TEXT_BEFORE_FILE)
+
+    def write_text_before(self, text: str) -> None:
+        """Write what stands before the cursor while the journal is empty."""
+        _write_fact(self.path / TEXT_BEFORE_FILE, text)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether a muxpilot has ended it to start another program in the pane."""
+        return (self.path / REPLACED_FILE).exists()
+
+    def mark_replaced(self) -> None:
+        """Tell other muxpilots that the end of the pipe is the end of the program."""
+        with suppress(OSError):
+            _write_fact(self.path / REPLACED_FILE, "")
 
     def remove_unused(self) -> None:
         """Remove a generation that no pipe was started for."""
@@ -199,13 +218,19 @@ def _is_there_and_private(path: Path) -> bool:
         return False
 
 
+def _write_fact(path: Path, text: str) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
+        target.write(text.encode("utf-8", "replace")[:_LONGEST_FACT])
+
+
 def _read_fact(path: Path) -> str:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(file, _LONGEST_FACT).decode("ascii", "replace").strip()
+        return os.read(file, _LONGEST_FACT).decode("utf-8", "replace").removesuffix("\n")
     except OSError:
         return ""
     finally:

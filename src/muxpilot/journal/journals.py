@@ -53,18 +53,20 @@ class Journals:
         self._owners: Owners | None = None
         self._watcher: FolderWatcher | None = None
         self._tasks = TaskSet(_trace)
-        self._is_cleaning = False
+        self._has_no_folder = False
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def folders(self) -> JournalFolders | None:
         """Return the folders, or None if no private folder can be made anywhere."""
-        if self._folders is None:
+        if self._folders is None and not self._has_no_folder:
             root = first_usable(root_candidates())
             if root is None and self._last_resort is not None:
                 with suppress(OSError, MuxpilotError):
                     root = self._last_resort()
             if root is None:
                 _trace.warning("no private folder for journals: output is kept in memory only")
+                self._has_no_folder = True
                 return None
             _trace.debug("journals are kept", path=root)
             self._folders = JournalFolders(root)
@@ -87,37 +89,43 @@ class Journals:
         """Return the one watcher. With it begins the cleaning."""
         if self._watcher is None:
             self._watcher = FolderWatcher()
-            self._tasks.start(self._clean_again_and_again(), name="clean journals")
+            self._clean_in(0.0)
         return self._watcher
 
     def clean_soon(self) -> None:
         """Check the sizes of all journals in a moment: one of them has a new segment."""
-        if not self._is_cleaning:
-            self._is_cleaning = True
-            self._tasks.start(self._clean(_CLEAN_SOON_S), name="clean journals")
+        if self._timer is not None and self._timer.when() > asyncio.get_running_loop().time() + _CLEAN_SOON_S:
+            self._clean_in(_CLEAN_SOON_S)
 
     async def close(self) -> None:
         """Stop watching and cleaning. The journals stay."""
         await self._tasks.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
 
-    async def _clean_again_and_again(self) -> None:
-        while True:
-            await self._clean(0.0)
-            await asyncio.sleep(_CLEAN_PAUSE_S)
+    def _clean_in(self, pause_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(pause_s, self._start_cleaning)
 
-    async def _clean(self, pause_s: float) -> None:
+    def _start_cleaning(self) -> None:
+        self._timer = None
+        self._tasks.start(self._clean(), name="clean journals")
+
+    async def _clean(self) -> None:
+        """Remove what is too old or too much, and do it again later."""
         try:
-            await asyncio.sleep(pause_s)
             if self._folders is not None:
                 limits = self.limits
                 await asyncio.to_thread(
                     clean_journals, self._folders, total_bytes=limits.total_bytes, kept_s=limits.kept_s
                 )
         finally:
-            self._is_cleaning = False
+            self._clean_in(_CLEAN_PAUSE_S)
 
 
 def root_candidates() -> list[Path]:

@@ -38,15 +38,16 @@ class JournalReader:
         self.files = SegmentFiles(generation.path)
         self.offset = 0
         self.has_end = False
+        self.may_have_more = False
         self._segment: Segment | None = None  # the one that is being read, or was read last
         self._first: Segment | None = None
         self._file = -1
         self._file_offset = 0
 
     def begin(self, recent_bytes: int) -> tuple[int, int, list[Missing]]:
-        """Move to a segment that leaves at least `recent_bytes` to read, or to the oldest.
+        """Move to where about `recent_bytes` are left to read.
 
-        Return its offset, the number of newlines before it, and what is missing between older segments.
+        Return that offset, the number of newlines before it, and what is missing between older segments.
         """
         self.scan()
         segments = self.files.segments
@@ -56,8 +57,11 @@ class JournalReader:
         first = max(
             (at for at, found in enumerate(segments) if end - found.offset >= recent_bytes), default=0
         )
-        self._first, self.offset = segments[first], segments[first].offset
-        return self._first.offset, self._first.newlines, self._holes_before(first)
+        self._first = segments[first]
+        # Not before a hole between two segments.
+        size = self.files.size_of(self._first)
+        self.offset = max(self._first.offset, min(end - recent_bytes, self._first.offset + size))
+        return self.offset, self.files.newlines_before(self.offset), self._holes_before(first)
 
     def scan(self) -> None:
         """List the folder again. Raise FileNotFoundError if it is gone."""
@@ -70,22 +74,28 @@ class JournalReader:
         self.files.add(name)
 
     def read_new(self, most: int) -> list[bytes | Missing]:
-        """Return what was written since the last call, at most about `most` bytes."""
+        """Return what was written since the last call, at most `most` bytes.
+
+        `may_have_more` tells whether another call may return more at once.
+        """
         events: list[bytes | Missing] = []
-        while most > 0 and (self._file >= 0 or self._open_next(events)):
+        self.may_have_more = False
+        while self._file >= 0 or self._open_next(events):
             data = os.read(self._file, most)
             if data:
                 events.append(data)
                 self.offset += len(data)
                 self._file_offset += len(data)
-                most -= len(data)
-            elif self._segment is not None and self.files.find_next(self._segment) is not None:
-                # The program creates the next segment only when it has written this one.
-                self._close_file()
-            else:
+                self.may_have_more = len(data) == most or self._has_next()
+                break
+            # The program creates the next segment only when it has written this one.
+            if not self._open_next(events):
                 self._check_size(events)
                 break
         return events
+
+    def _has_next(self) -> bool:
+        return self._segment is not self.files.newest and self._find_next() is not None
 
     def close(self) -> None:
         """Close the open file."""
@@ -99,19 +109,22 @@ class JournalReader:
     def _open_next(self, events: list[bytes | Missing]) -> bool:
         """Open the next segment that can be opened. Return False if there is none yet."""
         while (segment := self._find_next()) is not None:
-            self._segment = segment
             with suppress(OSError):
-                self._file = open_file(self.generation.path, segment)
-                self._file_offset = 0
-                self._note_loss(segment, events)
+                file = open_file(self.generation.path, segment)
+                self._close_file()
+                is_first, self._segment, self._file = self._segment is None, segment, file
+                begin = self.offset - segment.offset if is_first and segment == self._first else 0
+                self._file_offset = os.lseek(file, begin, os.SEEK_SET)
+                if not begin:
+                    self._note_loss(segment, events)
                 return True
-            self.files.remove(segment.name)  # the program has removed it
+            self.files.remove(segment.name)  # the program has removed it, or it is not a file
         return False
 
     def _find_next(self) -> Segment | None:
         if self._segment is not None:
             return self.files.find_next(self._segment)
-        return self._first or next(iter(self.files.segments), None)
+        return self._first if self._first in self.files.segments else next(iter(self.files.segments), None)
 
     def _note_loss(self, segment: Segment, events: list[bytes | Missing]) -> None:
         lost = segment.offset - self.offset

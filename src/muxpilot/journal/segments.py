@@ -61,6 +61,11 @@ class SegmentFiles:
         """Return the oldest offset that the folder holds, or None if it holds nothing."""
         return self.segments[0].offset if self.segments else None
 
+    @property
+    def newest(self) -> Segment | None:
+        """Return the segment that is written now, or was written last."""
+        return self.segments[-1] if self.segments else None
+
     def find_next(self, segment: Segment) -> Segment | None:
         """Return the segment after this one."""
         at = bisect_right(self.segments, _order(segment), key=_order)

@@ -28,6 +28,8 @@ _ALIGN_TRIES = 5
 _MOST_STREAMS = 4
 # Rendering this much takes a few milliseconds. More is rendered in a thread: the event loop serves others.
 _RENDERED_AT_ONCE = 1 << 16
+# How far back to look for the beginning of a full-screen program.
+_SEARCHED_BYTES = 2 << 20
 
 trace = area("reading")
 
@@ -199,7 +201,6 @@ class StreamReader:
         self._began_alternate = not stream.is_whole and _began_in_full_screen(
             stream, is_alternate=is_alternate
         )
-        self._line_before = ""
 
     def make_cursor(self, row: Pane, offset: int) -> str:
         """Return a cursor at an offset, or where the text below a full-screen program goes on."""
@@ -251,7 +252,7 @@ class StreamReader:
 
     def _position_below_program(self) -> StreamPosition:
         """Return where the text continues after the full-screen program has ended."""
-        start = self.stream.recent_start
+        start = max(self.stream.start, self.stream.end - _SEARCHED_BYTES)
         switches = list(ALTERNATE_SWITCH_BYTES.finditer(self.stream.read(start, self.stream.end)))
         if switches and switches[-1][1] == b"h":
             return self._position_at(start + switches[-1].start())
@@ -272,7 +273,7 @@ class StreamReader:
 
     async def _render(self, row: Pane, start: int, end: int, *, is_cut: bool) -> RenderedText:
         data = self.stream.read(start, end)
-        before = self._line_before if start == 0 else ""
+        before = self.stream.text_before if start == 0 else ""
         is_alternate = self._began_alternate if start == 0 else is_cut and _begins_in_full_screen(data)
         if len(data) <= _RENDERED_AT_ONCE:
             return render_text(data, before=before, height=row.height, is_alternate=is_alternate)
@@ -308,10 +309,11 @@ class StreamReader:
         for _ in range(_ALIGN_TRIES):
             end = self.stream.end
             lines = await self._tmux.capture.last_lines(row.id, wanted, join=True)
-            before = await self._tmux.capture.text_before_cursor(row.id) if end == 0 else self._line_before
+            before = await self._tmux.capture.text_before_cursor(row.id) if end == 0 else None
             await self._tmux.streams.catch_up(row.id)
             if self.stream.end == end:
-                self._line_before = before
+                if before is not None:
+                    self.stream.remember_text_before(before)
                 return lines, self._end_position()
         trace.debug("capture not aligned", pane=row.id, tries=_ALIGN_TRIES)
         position = self._end_position()

@@ -14,6 +14,8 @@ from muxpilot.tmux import Data, End, Gap, PaneStream
 
 MOST_OUTPUT = 65536
 _KEPT_BYTES = 4 * MOST_OUTPUT
+# How far back to look for the switch to bracketed paste.
+_SEARCHED_BYTES = 2 << 20
 _LONGEST_ECHO = 1 << 18
 _TAIL_BYTES = 2000
 _RECENT_BYTES = 4096
@@ -119,7 +121,7 @@ class StreamListener:
         self.has_gap = False
         self.offset = stream.end
         self.has_paste_mode = _find_paste_mode(
-            stream.read(stream.recent_start, stream.end), otherwise=False if is_whole else None
+            stream.read(stream.end - _SEARCHED_BYTES, stream.end), otherwise=False if is_whole else None
         )
         self._exchange: Exchange | None = None
         self._stream = stream

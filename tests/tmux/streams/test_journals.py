@@ -103,6 +103,20 @@ async def test_the_output_and_status_of_a_command_survive_a_kill(
     assert (seen, end.status) == (FLOODED, 7)
 
 
+async def test_a_status_is_kept_though_muxpilot_leaves_at_once(socket: str, binary: str, raw: Raw) -> None:
+    panes = []
+    async with muxpilot(socket, binary) as tmux:
+        await tmux.sessions.create("home", program=PaneProgram("exec sleep 60"))
+        for status in range(5):
+            program = PaneProgram(f"echo hello; exit {status}")
+            panes.append((await tmux.sessions.create(f"work{status}", program=program)).pane_id)
+    await wait_until(lambda: all(is_over(raw, pane, remain=False) for pane in panes))
+    async with muxpilot(socket, binary) as tmux:
+        streams = [await tmux.streams.read_ended(pane) for pane in panes]
+    ends = [stream.end_event for stream in streams if stream is not None]
+    assert [end.status for end in ends if end is not None] == list(range(5))
+
+
 def is_over(raw: Raw, pane: str, *, remain: bool) -> bool:
     rows = raw("list-panes", "-a", "-F", "#{pane_id} #{pane_dead}").split("\n")
     return f"{pane} 1" in rows if remain else not any(row.startswith(f"{pane} ") for row in rows)
@@ -208,6 +222,18 @@ async def test_a_respawned_pane_has_a_journal_of_its_own(tmux: Tmux, socket: str
             assert (stream.name, stream.read(0, stream.end)) == (second, b"two\r\n")
 
 
+async def test_a_respawn_ends_the_stream_of_another_muxpilot(tmux: Tmux, socket: str, binary: str) -> None:
+    made = await tmux.sessions.create("ours", program=PaneProgram("echo one; exec sleep 60"))
+    await read_until(stream_of(tmux, made.pane_id), b"one\r\n")
+    async with muxpilot(socket, binary) as other, follow_pane(other, made.pane_id) as follower:
+        await follower.wait_for_bytes(b"one")
+        await tmux.windows.respawn(made.pane_id, command="echo two; exec sleep 60", kill=True)
+        assert (await follower.wait_for_end()).reason == "another program was started in the pane"
+        assert follower.gaps == []
+        async with follow_pane(other, made.pane_id) as again:
+            await again.wait_for_bytes(b"two")
+
+
 async def test_a_journal_that_was_deleted_is_a_gap_and_the_stream_goes_on(
     tmux: Tmux, raw: Raw, theirs: str, runtime: Path
 ) -> None:
@@ -223,7 +249,7 @@ async def test_a_segment_that_was_cut_is_a_gap_and_the_stream_goes_on(
 ) -> None:
     async with follow_pane(tmux, theirs) as follower:
         await type_until_echoed(raw, follower, theirs, "before")
-        [segment] = runtime.rglob("0*-0*[0-9]")
+        [segment] = runtime.rglob("000000000000000-*")
         os.truncate(segment, 0)
         await type_until_echoed(raw, follower, theirs, "after")
         await follower.wait_until(lambda seen: seen.gaps)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from muxpilot.trace import area
 # be gone already. It is removed once it is open, so that a later respawn by a person starts at once.
 _WAIT_FOR_START = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; '
-    "read -r muxpilot_mark muxpilot_journal <&3; "
+    'read -r muxpilot_mark muxpilot_journal <&3; rm -f "$1.start"; '
 )
 
 # Job control gives the command its own process group, so that tmux shows its name and Ctrl-C reaches only the
@@ -38,11 +39,13 @@ _WAIT_FOR_START = (
 # dash interrupts itself, hence the trap, and bash leaves at once, without a status. dash prints nothing for
 # SIGPIPE: that stays status 141. The parent ends itself by the same signal, so that tmux reports it too.
 #
-# A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends without it,
-# that muxpilot is gone, and the newest segment of the journal shows whether the mark has been written.
+# What is in a FIFO is lost if muxpilot is killed before the script has opened it. So the line is also in a
+# file. A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends
+# without it, that muxpilot is gone, and the newest segment of the journal shows whether the mark is there.
 _RUN_COMMAND = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then '
-    "read -r muxpilot_mark muxpilot_journal <&3; "
+    "read -r muxpilot_mark muxpilot_journal <&3 || "
+    '{ [ ! -f "$1.start" ] || read -r muxpilot_mark muxpilot_journal <"$1.start"; }; rm -f "$1.start"; '
     '{ [ -p "$1" ] && command exec 5<>"$1"; } || exec 5>/dev/null; rm -f "$1"; '
     'else exec "$SHELL" -c "$2"; fi; trap muxpilot_int=int INT; set -m; exec 4>&2 2>/dev/null; '
     '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- 5>&- & '
@@ -91,6 +94,7 @@ class Launch:
     mark: str
     _fifo: Path
     _writer: int = field(repr=False)
+    _has_started: bool = False
 
     @classmethod
     def prepare(cls, folder: TemporaryFolder, command: str | None, tmux: str, startup: str = "") -> Launch:
@@ -109,10 +113,19 @@ class Launch:
         argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the script has not read yet that it may start. It removes the FIFO then."""
+        return self._has_started and self._writer >= 0 and self._fifo.exists()
+
     def start_program(self, journal: str = "") -> None:
         """Let the program start. `journal` is the folder in which its output is written."""
         _trace.debug("program may start", fifo=self._fifo)
-        os.write(self._writer, self.mark.encode() + b" " + os.fsencode(journal) + b"\n")
+        line = f"{self.mark} {journal}\n"
+        with suppress(OSError):
+            TemporaryFolder.write_private(Path(f"{self._fifo}.start"), line)
+        os.write(self._writer, os.fsencode(line))
+        self._has_started = True
 
     def confirm_end(self) -> None:
         """Let a command end whose exit mark we have seen."""

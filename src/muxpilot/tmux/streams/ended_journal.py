@@ -6,7 +6,7 @@ from muxpilot.journal.folders import Generation
 from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
-from muxpilot.tmux.streams.stream import BUFFER_BYTES, PaneStream
+from muxpilot.tmux.streams.stream import LOADED_BYTES, PaneStream
 from muxpilot.trace import Trace
 
 _READ_BYTES = 1 << 18
@@ -17,9 +17,8 @@ def read_ended_journal(pane: PaneId, generation: Generation, trace: Trace) -> Pa
     stream = PaneStream(pane, trace=trace)
     reader = JournalReader(generation)
     marks = ExitMarkFilter(generation.exit_mark, trace, ends_output=True)
-    offset, newlines, holes = reader.begin(BUFFER_BYTES)
-    stream.name, stream.is_whole = generation.name, bool(generation.exit_mark)
-    stream.use_journal(reader.files, offset=offset, newlines=newlines)
+    offset, newlines, holes = reader.begin(LOADED_BYTES)
+    stream.use_journal(generation, reader.files, offset=offset, newlines=newlines)
     for hole in holes:
         stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
     while events := reader.read_new(_READ_BYTES):

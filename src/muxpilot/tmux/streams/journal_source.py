@@ -23,7 +23,7 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.ended_journal import feed_event
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
-from muxpilot.tmux.streams.stream import BUFFER_BYTES, ExitStatus, PaneStream
+from muxpilot.tmux.streams.stream import LOADED_BYTES, ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
 # The pane option with the name of the generation that the pane's pipe writes.
@@ -73,6 +73,16 @@ class JournalSource:
         """Return what the exit mark says, or None before it was seen."""
         return self._marks.exit_status
 
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the program of the pane does not know its journal yet."""
+        return self._launch is not None and self._launch.is_starting
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether a muxpilot has ended the journal to start another program in the pane."""
+        return self.generation.is_replaced
+
     def close(self) -> None:
         """Stop reading, and let the program end or start if it waits for us. The journal goes on."""
         self.stop_reading()
@@ -95,10 +105,9 @@ class JournalSource:
 
     def _begin(self) -> None:
         """Give the stream the newest bytes of a journal that has some already."""
-        offset, newlines, holes = self._reader.begin(BUFFER_BYTES)
-        self.stream.name = self.generation.name
-        self.stream.is_whole = bool(self.generation.exit_mark)
-        self.stream.use_journal(self._reader.files, offset=offset, newlines=newlines)
+        offset, newlines, holes = self._reader.begin(LOADED_BYTES)
+        files = self._reader.files
+        self.stream.use_journal(self.generation, files, offset=offset, newlines=newlines)
         for hole in holes:
             self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
         while self._read_some():
@@ -119,12 +128,13 @@ class JournalSource:
             self._reader.files.remove(name)
         elif change is not FolderChange.WRITTEN and not self._scan():
             return True
-        has_more = self._read_some()
-        if has_more:
+        has_read = self._read_some()
+        if self._reader.may_have_more:
             self._read_more_soon()
         elif self._reader.has_end:
+            self.read_now()
             self._end("pipe closed by tmux")
-        return has_more
+        return has_read
 
     def _scan(self) -> bool:
         """List the folder. If it is gone, so is the journal."""
@@ -135,7 +145,10 @@ class JournalSource:
         return False
 
     def _watch_writer(self) -> None:
-        """Watch for the end of the pipe's program, also if it is killed. Where there is no pidfd, tmux does."""
+        """Watch for the end of the pipe's program, also if it is killed.
+
+        Where the system has no pidfd, only a program that ends by itself is noticed.
+        """
         pid = self.generation.writer_pid
         if pid is not None and self.generation.is_being_written:
             with suppress(OSError, AttributeError):

@@ -60,6 +60,11 @@ class PipeSource:
         """Return what the exit mark says, or None before it was seen."""
         return self._marks.exit_status
 
+    @property
+    def is_replaced(self) -> bool:
+        """Return False: no other muxpilot can end this pipe."""
+        return False
+
     def pipe_command(self) -> Command:
         """Return the command that starts the pipe, unless the pane has one already: tmux allows only one."""
         pane = self.stream.pane

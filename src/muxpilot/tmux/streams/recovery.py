@@ -72,7 +72,7 @@ class StreamRecovery:
 
     def on_pipe_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         followed.pipe = None
-        self._tasks.start(self._handle_pipe_end(followed, pipe.exit_status))
+        self._tasks.start(self._handle_pipe_end(followed, pipe))
 
     async def ensure_source(self, followed: FollowedPane) -> None:
         """Connect a stream that has lost its source, or end it. Call it under the lock."""
@@ -130,8 +130,9 @@ class StreamRecovery:
                 followed.stream.add_gap(reason)
                 await self._connect_again_or_give_up(followed)
 
-    async def _handle_pipe_end(self, followed: FollowedPane, exit: ExitStatus | None) -> None:
+    async def _handle_pipe_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         """End the stream with its pipe, unless the pane lives on: then another program replaced the pipe."""
+        exit = pipe.exit_status
         async with self._lock:
             try:
                 pane = await self._find_pane(followed)
@@ -140,6 +141,9 @@ class StreamRecovery:
                 return
             if pane is None or pane.is_dead or exit is not None:
                 await self._finish(followed, pane, exit)
+            elif pipe.is_replaced:
+                await self.drop(followed)
+                followed.stream.finish(None, "another program was started in the pane")
             elif followed.stream.end_event is None:
                 followed.stream.add_gap("the pane's pipe was replaced, or has ended")
                 await self._connect_again_or_give_up(followed)

@@ -185,6 +185,7 @@ class PaneSources:
         if isinstance(pipe, PipeSource):
             await self._stop_pipe(followed.pane)
         elif pipe is not None and ends_journal:
+            pipe.generation.mark_replaced()
             await self._run_cleanup(journal_source.stop_command(followed.pane, pipe.generation))
         await self.leave_control_client(followed)
 

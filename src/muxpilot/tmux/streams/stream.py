@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
+from muxpilot.journal.folders import Generation
 from muxpilot.journal.segments import SegmentFiles
 from muxpilot.records import record
 from muxpilot.tasks import ChangeSignal
@@ -19,6 +21,8 @@ from muxpilot.tmux.streams.ring_buffer import RingBuffer
 from muxpilot.trace import Trace, area
 
 BUFFER_BYTES = 1 << 20
+# So much of a journal is loaded at once; what is older stays in its files until it is asked for.
+LOADED_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 18
 
 
@@ -64,16 +68,18 @@ class PaneStream:
     """The output of one pane. Its source calls `feed`, `add_gap` and `finish`; followers call `follow`.
 
     `name` is the same in every muxpilot that reads the same journal. `is_whole`: the stream holds the output
-    from the first byte of the pane's program on.
+    from the first byte of the pane's program on. `text_before` is what stood before the cursor when it began.
     """
 
     def __init__(self, pane: PaneId, *, memory_bytes: int = BUFFER_BYTES, trace: Trace | None = None) -> None:
         self.pane = pane
         self.name = secrets.token_hex(3)
         self.is_whole = False
+        self.text_before = ""
         self.end_event: End | None = None
         self._buffer = RingBuffer(memory_bytes)
         self._older: OlderBytes | None = None
+        self._generation: Generation | None = None
         self._gaps: list[tuple[int, Gap]] = []  # each with the offset at which followers are told of it
         self._changed = ChangeSignal()
         self._trace = (trace or area("tmux")).child(pane=pane)
@@ -99,10 +105,19 @@ class PaneStream:
         older = self._older
         return older if older is not None and older.reaches(self._buffer.start) else None
 
-    def use_journal(self, files: SegmentFiles, *, offset: int, newlines: int) -> None:
+    def use_journal(self, generation: Generation, files: SegmentFiles, *, offset: int, newlines: int) -> None:
         """Begin at an offset of a journal. Bytes that the buffer drops are read from its files."""
-        self._older = OlderBytes(files)
+        self.name, self.is_whole = generation.name, bool(generation.exit_mark)
+        self.text_before = generation.text_before
+        self._generation, self._older = generation, OlderBytes(files)
         self._buffer.restart(offset, newlines)
+
+    def remember_text_before(self, text: str) -> None:
+        """Keep what stands before the cursor while nothing was printed yet, for other muxpilots too."""
+        self.text_before = text
+        if self._generation is not None:
+            with suppress(OSError):  # another muxpilot has written it, or the journal is gone
+                self._generation.write_text_before(text)
 
     def read(self, start: int, end: int) -> bytes:
         """Return those of these bytes that can still be read."""
