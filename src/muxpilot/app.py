@@ -105,7 +105,8 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
         "watchId": WatchSource(services.watches, servers),
         "commandId": CommandSource(services.shells),
     }
-    _allow_taking_over(services, dispatch)
+    if may_start_journals:
+        _allow_taking_over(services, dispatch)
     resources = Resources(dispatch, servers, RESOURCES, live)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 

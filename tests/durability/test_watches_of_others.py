@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import signal
 import time
@@ -19,10 +21,11 @@ from tests.durability.test_cursors_and_watches import (
     type_line,
     wait_for_watch,
 )
+from tests.rigs.http_server import serving_http
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server
 from tests.rigs.shell_panes import create_plain_pane
 from tests.rigs.waiting import eventually
-from tests.rigs.wire import Place, Wire
+from tests.rigs.wire import LIMIT_S, Place, Wire, command, environment
 
 CHANNEL = ("--scope", "all", "--channel")
 PUSHED = "notifications/claude/channel"
@@ -240,3 +243,39 @@ async def test_a_watch_goes_on_where_output_is_not_kept_and_tells_the_gap(place:
         told = await wait_for_watch(second, watch)
     assert (told["status"], told["event"]) == ("done", TRIGGER)
     assert "not seen: the muxpilot that watched has ended" in told["output"]
+
+
+async def test_the_end_of_an_http_muxpilot_leaves_its_watches_to_others(place: Place) -> None:
+    async with serving_http(place) as (web, process):
+        session = await web.open()
+        pane = create_plain_pane(place)
+        watch = (await web.call(session, "notify-when", paneId=pane, triggers=TRIGGER))["watchId"]
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.wait(), LIMIT_S)
+    await print_event(place, pane)
+    async with one_server(place) as second:
+        told = await wait_for_watch(second, watch)
+    assert (told["status"], told["event"]) == ("done", TRIGGER)
+
+
+async def test_the_command_line_begins_and_tells_a_watch(place: Place) -> None:
+    pane = create_plain_pane(place)
+    started = await call_once(place, "notify-when", paneId=pane, triggers=TRIGGER)
+    arguments = {"watchId": started["watchId"]}
+    assert (await call_once(place, "get-watch", **arguments))["status"] == "watching"
+    await print_event(place, pane)
+    told = await call_once(place, "get-watch", **arguments)
+    assert (told["status"], told["event"]) == ("done", TRIGGER)
+    assert await call_once(place, "get-watch", **arguments) == told
+    assert (await call_once(place, "cancel-watch", **arguments))["cancelled"] is False
+
+
+async def call_once(place: Place, tool: str, **arguments: object) -> Any:
+    """Run `muxpilot call`, a process for a single call."""
+    words = ("call", "--scope", "all", "--socket", place.socket, tool, json.dumps(arguments))
+    process = await asyncio.create_subprocess_exec(
+        *command(*words), env=environment(place.home), stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await asyncio.wait_for(process.communicate(), LIMIT_S)
+    assert process.returncode == 0, printed
+    return json.loads(printed)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.jobs.job_log import JOBS_FILE, JobLog
+from muxpilot.jobs.job_log import JobLog
 from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.server_jobs import ServerJobs
+from muxpilot.journal.folders import JOBS_FILE
 from muxpilot.journal.owners import Owners
 from muxpilot.timing import JobTiming
 from muxpilot.tmux import Tmux

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from muxpilot.jobs import job_records as records
 from muxpilot.jobs.job_records import Fields, Job, JobEnd, JobHistory
+from muxpilot.journal.folders import JOBS_FILE
 from muxpilot.journal.owners import Owners, OwnerState
 from muxpilot.journal.record_log import RecordLog
 from muxpilot.trace import Trace
 
-JOBS_FILE = "jobs"
 _IN_MEMORY = "memory"
 # Larger than all results that are kept, so that a file is never put aside for records that must stay.
 _MOST_BYTES = 16 << 20

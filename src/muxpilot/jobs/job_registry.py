@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.jobs.job_log import JobLog
@@ -31,6 +32,7 @@ class JobRegistry:
     ) -> None:
         self.kinds: dict[str, JobKind] = {}
         self.timing = timing or JobTiming()
+        self.checks_owners = True  # a process for a single call takes over only what the call is about
         self._most = most
         self._kept_s = kept_s
         self._servers: dict[str, ServerJobs] = {}
@@ -40,7 +42,8 @@ class JobRegistry:
 
     def note_use(self, tmux: Tmux) -> None:
         """Look for jobs of a server in the background, when a call first uses it."""
-        if tmux.socket not in self._servers and tmux.socket not in self._opening and not self._is_closed:
+        is_known = tmux.socket in self._servers or tmux.socket in self._opening
+        if self.checks_owners and not is_known and not self._is_closed:
             self._opening.add(tmux.socket)
             self._tasks.start(self._open_in_background(tmux), name="look for jobs")
 
@@ -94,10 +97,30 @@ class JobRegistry:
         trace = _trace.child(server=tmux.socket)
         log = JobLog(folder, owners, trace, most=self._most, kept_s=self._kept_s)
         jobs = ServerJobs(tmux, log, self.kinds, key=key, timing=self.timing, trace=trace)
+        jobs.checks_owners = self.checks_owners
         self._servers[tmux.socket] = jobs
         if folder is not None:
-            watcher = tmux.streams.journals.journals.watcher
-            jobs.stop_watching = watcher.watch(folder, jobs.on_folder_change)
+            self._watch_folder(jobs, folder)
         trace.debug("jobs opened", is_kept=folder is not None)
         jobs.sync()
         return jobs
+
+    def _watch_folder(self, jobs: ServerJobs, folder: Path) -> None:
+        def on_gone() -> None:
+            """Make the folder once more, so that other muxpilots' jobs are noticed there."""
+            jobs.stop_watching()
+            if not self._is_closed:
+                self._tasks.start(self._watch_again(jobs), name="look for jobs")
+
+        watcher = jobs.tmux.streams.journals.journals.watcher
+        jobs.on_folder_gone = on_gone
+        jobs.stop_watching = watcher.watch(folder, jobs.on_folder_change)
+
+    async def _watch_again(self, jobs: ServerJobs) -> None:
+        with suppress(MuxpilotError):  # the server has ended
+            if (await jobs.tmux.streams.journals.server_identity()).key != jobs.key:
+                return
+            folder = await jobs.tmux.streams.journals.server_folder()
+            if folder is not None:
+                self._watch_folder(jobs, folder)
+                jobs.sync()

@@ -56,7 +56,9 @@ class ServerJobs:
         self.tmux = tmux
         self.key = key
         self.changed = ChangeSignal()
+        self.checks_owners = True
         self.stop_watching: Callable[[], None] = _do_nothing
+        self.on_folder_gone: Callable[[], object] = _do_nothing
         self._log = log
         self._kinds = kinds
         self._timing = timing
@@ -87,6 +89,8 @@ class ServerJobs:
 
     def on_folder_change(self, change: FolderChange, name: str) -> bool:
         """Read the log after a change in its folder. Return whether there was something new."""
+        if change is FolderChange.GONE:
+            self.on_folder_gone()
         return not self._is_closed and self.sync()
 
     def sync(self) -> bool:
@@ -159,7 +163,7 @@ class ServerJobs:
 
     def _start_owner_check(self) -> None:
         is_running = self._owner_check is not None and not self._owner_check.done()
-        if not is_running and not self._is_closed and self._jobs_of_others():
+        if self.checks_owners and not is_running and not self._is_closed and self._jobs_of_others():
             self._owner_check = self._tasks.start(self._check_owners(), name="check owners of jobs")
 
     def _jobs_of_others(self) -> list[Job]:

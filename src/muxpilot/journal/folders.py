@@ -22,6 +22,8 @@ from muxpilot.records import record
 
 _LAYOUT = ("journals", "1")
 _OWNERS = "owners"
+# The file with the jobs of a server, in its folder. Names of more files begin with it.
+JOBS_FILE = "jobs"
 _SERVER_NAME = re.compile("[0-9a-f]{16}")
 _PANE_NAME = re.compile("[0-9]{1,9}")
 _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")

@@ -124,6 +124,8 @@ class Journals:
                 await asyncio.to_thread(
                     clean_journals, self._folders, total_bytes=limits.total_bytes, kept_s=limits.kept_s
                 )
+                if self._owners is not None:
+                    self._owners.remove_dead()
         finally:
             self._clean_in(_CLEAN_PAUSE_S)
 

@@ -71,6 +71,13 @@ class Owners:
         finally:
             os.close(file)
 
+    def remove_dead(self) -> None:
+        """Remove the files of processes that have ended, also those that nobody asks about any more."""
+        with suppress(OSError):
+            for name in os.listdir(self._folder):
+                with suppress(OSError):
+                    self.state(name)
+
     def close(self) -> None:
         """Remove the file of this process: it is responsible for nothing any more."""
         if self._own is not None:
