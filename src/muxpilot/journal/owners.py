@@ -72,7 +72,7 @@ class Owners:
             os.close(file)
 
     def remove_dead(self) -> None:
-        """Remove the files of processes that have ended, also those that nobody asks about any more."""
+        """Remove the files of all processes that have ended."""
         with suppress(OSError):
             for name in os.listdir(self._folder):
                 with suppress(OSError):
