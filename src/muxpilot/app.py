@@ -114,7 +114,9 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
 def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
     locks = PaneLocks()
     is_secured = settings.security.enabled
-    jobs = JobRegistry(kept_s=60.0 * settings.tracking.completed_retention_minutes, timing=timing.jobs)
+    # The end of a watch is kept at least until its client can ask for it.
+    kept_s = 60.0 * max(1, settings.tracking.completed_retention_minutes)
+    jobs = JobRegistry(kept_s=kept_s, timing=timing.jobs)
     return Services(
         servers,
         _build_shells(settings, locks, timing),

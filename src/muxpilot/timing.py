@@ -186,8 +186,8 @@ class JobTiming:
     owner_check_s: float = 1.0
     # A stopped owner may go on at once, as after Ctrl-Z and fg. After this time its watches are taken over.
     stopped_owner_s: float = 5.0
-    # An answer about a watch that was taken over just now waits for what was printed before.
-    past_output_s: float = 1.0
+    # An answer about a watch that was taken over just now waits until what was printed before is checked.
+    past_output_s: float = 5.0
     # A recording's place in its file is written down this often at most. After a SIGKILL, what was printed
     # after the last time gets the time of the takeover.
     recording_progress_s: float = 1.0

@@ -279,3 +279,22 @@ async def call_once(place: Place, tool: str, **arguments: object) -> Any:
     printed, _ = await asyncio.wait_for(process.communicate(), LIMIT_S)
     assert process.returncode == 0, printed
     return json.loads(printed)
+
+
+async def test_a_muxpilot_continues_and_tells_only_what_its_policy_allows(place: Place) -> None:
+    config = place.home / "narrow.toml"
+    config.write_text('[security]\nallowed_sessions = ["keeper"]\n')
+    narrow_args = ("--scope", "all", "--channel", "--config", str(config))
+    async with one_server(place, *narrow_args) as narrow:
+        await narrow.call("list-panes")
+        async with killed_server(place) as first:
+            pane = await open_pane(place, first, is_own=True)
+            watch = await start_watch(first, pane)
+        await print_event(place, pane)
+        assert (await call_and_wait(narrow, "get-watch", watchId=watch))["status"] == "refused"
+        assert (await call_and_wait(narrow, "cancel-watch", watchId=watch))["status"] == "refused"
+        async with one_server(place) as free:
+            told = await wait_for_watch(free, watch)
+            assert told["event"] == TRIGGER
+        assert (await call_and_wait(narrow, "get-watch", watchId=watch))["status"] == "refused"
+        assert pushed(narrow) == []
