@@ -34,7 +34,8 @@ SLOW = (
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
     "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "
-    "tmux/objects/test_launch.py tmux/streams/test_streams.py tmux/test_round_trips.py "
+    "tmux/objects/test_launch.py tmux/streams/test_journals.py tmux/streams/test_memory_streams.py "
+    "tmux/streams/test_streams.py tmux/test_round_trips.py "
     "watch/test_watch_panes.py"
 ).split()
 # These files begin first: a long one that begins last would keep a single worker busy at the end.

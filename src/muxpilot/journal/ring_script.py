@@ -27,8 +27,8 @@ _SMALLEST_CAP = 16 * _BLOCK_BYTES
 # A read from the pipe is often shorter than a block, but dd counts it as one. So a dd ends early, and the
 # next one continues the same segment. `0+0 records in` is the end of the pipe. If dd fails, the disk is full,
 # or a quota is: the block that it had read is lost, and nothing says how long it was. Then the oldest segment
-# goes. If that was the current one, some reads are dropped and counted instead. A dd that was killed (status
-# above 128) may have lost a block too.
+# goes. If that was the current one, one read is dropped and counted instead. A dd that was killed (status
+# above 128) may have lost a block too. A segment without a byte keeps its name: a reader has it open.
 _SCRIPT = """\
 umask 077; LC_ALL=C; export LC_ALL; cd "$muxpilot_folder" || exit 1; echo $$ >pid
 b=0 l=0 u= d=0 p=
@@ -46,10 +46,10 @@ while :; do
     [ "$s" = 0 ] || { case $r in *"records in"*) u=-x;; esac; d=1; break; }
   done
   c=$(wc -l 2>/dev/null <"$f"); l=$((l + c)) b=$((b + n))
-  [ "$n" != 0 ] || { rm -f "$f"; u=-x; }
+  [ "$n" != 0 ] || u=-x
   [ "$d" = 0 ] || { d=0
     if [ $# -gt 1 ]; then rm -f "$1"; shift
-    else r=$(dd bs=4096 count=16 2>/dev/null | wc -lc)
+    else r=$(dd bs=4096 count=1 2>/dev/null | wc -lc)
       c=${r% *} r=${r##* }; [ "$r" != 0 ] || { : >end; exit; }
       l=$((l + c)) b=$((b + r))
     fi; }

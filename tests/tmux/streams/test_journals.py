@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -120,6 +120,18 @@ async def test_a_status_is_kept_though_muxpilot_leaves_at_once(socket: str, bina
 def is_over(raw: Raw, pane: str, *, remain: bool) -> bool:
     rows = raw("list-panes", "-a", "-F", "#{pane_id} #{pane_dead}").split("\n")
     return f"{pane} 1" in rows if remain else not any(row.startswith(f"{pane} ") for row in rows)
+
+
+async def test_a_folder_with_every_special_character_is_used(
+    tmux: Tmux, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = folder / "a b'c\"#{x}#(touch y)%d$HOME;é\\n"
+    odd.mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(odd))
+    made = await tmux.sessions.create("ours", program=PaneProgram("echo hello; exit 3"))
+    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
+    assert (seen, end.status) == (b"hello\r\n", 3)
+    assert list(odd.rglob("000000000000000-*"))
 
 
 async def test_two_muxpilots_see_one_stream(socket: str, binary: str, raw: Raw) -> None:
@@ -234,6 +246,58 @@ async def test_a_respawn_ends_the_stream_of_another_muxpilot(tmux: Tmux, socket:
             await again.wait_for_bytes(b"two")
 
 
+async def test_a_pane_of_a_muxpilot_that_is_gone_can_be_respawned(socket: str, binary: str) -> None:
+    pane = kill_after_creating(socket, binary, "echo one; exec sleep 60")
+    async with muxpilot(socket, binary) as tmux:
+        await tmux.windows.respawn(pane, command="echo two; exit 4", kill=True)
+        seen, end = await read_to_end(stream_of(tmux, pane))
+        names = [generation.name for generation in await tmux.streams.journals.list(pane)]
+    assert (seen, end.status) == (b"two\r\n", 4)
+    assert len(names) == 2
+
+
+async def test_all_journals_together_are_kept_below_their_limit(
+    socket: str, binary: str, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muxpilot.journal.journals._CLEAN_SOON_S", 0.01)
+    journals = Journals(JournalLimits(cap_bytes=400_000, total_bytes=500_000))
+    async with muxpilot(socket, binary, journals=journals) as tmux:
+        for number in range(3):
+            program = PaneProgram("seq 1 200000; exec sleep 60")
+            made = await tmux.sessions.create(f"flood{number}", program=program)
+            await read_until(stream_of(tmux, made.pane_id), b"\n200000\r\n")
+        # A program writes on into one segment, whatever the limit is.
+        await wait_until(lambda: size_below(runtime) <= 500_000 + 3 * 100_000)
+        assert b"\n200000\r\n" in stream_of(tmux, made.pane_id).read(0, 1 << 30)
+    await journals.close()
+
+
+def size_below(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("0*-0*") if path.is_file())
+
+
+@pytest.fixture
+def tiny_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Mount a file system of 200 kB for the journals."""
+    disk = folder / "disk"
+    disk.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", "size=200k,mode=700", "muxpilot-test", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(argv, check=False).returncode:
+        pytest.skip("this user cannot mount a file system")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(disk))
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+async def test_a_full_disk_stops_no_pane_and_is_told(tiny_disk: Path, socket: str, binary: str) -> None:
+    async with muxpilot(socket, binary) as tmux:
+        made = await tmux.sessions.create("ours", program=PaneProgram("seq 1 100000; exit 3"))
+        async with read_in_background(stream_of(tmux, made.pane_id)) as follower:
+            assert (await follower.wait_for_end()).status == 3
+    assert follower.gaps
+    assert follower.data.endswith(b"\n100000\r\n")
+
+
 async def test_a_journal_that_was_deleted_is_a_gap_and_the_stream_goes_on(
     tmux: Tmux, raw: Raw, theirs: str, runtime: Path
 ) -> None:
@@ -248,7 +312,8 @@ async def test_a_segment_that_was_cut_is_a_gap_and_the_stream_goes_on(
     tmux: Tmux, raw: Raw, theirs: str, runtime: Path
 ) -> None:
     async with follow_pane(tmux, theirs) as follower:
-        await type_until_echoed(raw, follower, theirs, "before")
+        await tmux.input.type(PaneId(theirs), "before")
+        await follower.wait_for_bytes(b"before")
         [segment] = runtime.rglob("000000000000000-*")
         os.truncate(segment, 0)
         await type_until_echoed(raw, follower, theirs, "after")
@@ -310,6 +375,15 @@ async def test_catching_up_waits_for_what_tmux_shows(tmux: Tmux, raw: Raw, their
             await eventually(is_shown, limit_s=LIMIT_S)
             await tmux.streams.catch_up(PaneId(theirs))
             assert stream.read(stream.start, stream.end).endswith(text.encode())
+
+
+async def test_each_pane_has_a_folder_for_all_muxpilots(tmux: Tmux, socket: str, binary: str) -> None:
+    made = await tmux.sessions.create("ours", program=CAT)
+    folder = await tmux.streams.journals.pane_folder(made.pane_id)
+    assert folder is not None
+    assert [one.path.parent for one in await tmux.streams.journals.list(made.pane_id)] == [folder]
+    async with muxpilot(socket, binary) as other:
+        assert await other.streams.journals.pane_folder(made.pane_id) == folder
 
 
 async def test_the_writer_ends_with_the_pane(tmux: Tmux, raw: Raw) -> None:

@@ -41,7 +41,8 @@ _WAIT_FOR_START = (
 #
 # What is in a FIFO is lost if muxpilot is killed before the script has opened it. So the line is also in a
 # file. A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends
-# without it, that muxpilot is gone, and the newest segment of the journal shows whether the mark is there.
+# without it, that muxpilot is gone, and the newest segment of the journal shows whether the mark is there. It
+# is printed again if it is not: a full disk may have lost it.
 _RUN_COMMAND = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then '
     "read -r muxpilot_mark muxpilot_journal <&3 || "
@@ -56,14 +57,16 @@ _RUN_COMMAND = (
     'case "$muxpilot_status$muxpilot_int" in ""|int|130int) muxpilot_status=130 muxpilot_words=int;; esac; '
     '[ -z "$muxpilot_words" ] || [ "$muxpilot_status" -le 128 ] || '
     "muxpilot_signal=$((muxpilot_status - 128)); "
-    '[ -z "$muxpilot_mark" ] || printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
-    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; muxpilot_tries=40; '
+    'muxpilot_print() { printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
+    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; }; '
+    '[ -z "$muxpilot_mark" ] || muxpilot_print; muxpilot_tries=40; '
     "while read -r muxpilot_words <&3; do "
     '[ "$muxpilot_words" != "$muxpilot_mark" ] || muxpilot_tries=0; done; '
     '[ -n "$muxpilot_journal" ] && [ -n "$muxpilot_mark" ] || muxpilot_tries=0; '
     'while [ "$muxpilot_tries" -gt 0 ]; do muxpilot_tries=$((muxpilot_tries - 1)); '
     'for muxpilot_words in "$muxpilot_journal"/[0-9]*; do :; done; '
-    'grep -q -- "$muxpilot_mark" "$muxpilot_words" && break; sleep 0.05 || sleep 1; done; '
+    'grep -q -- "$muxpilot_mark" "$muxpilot_words" && break; sleep 0.05 || sleep 1; '
+    '[ "$((muxpilot_tries % 10))" != 0 ] || muxpilot_print; done; '
     '[ -z "$muxpilot_signal" ] || { trap - "$muxpilot_signal"; ulimit -c 0; kill -"$muxpilot_signal" $$; }; '
     'exit "$muxpilot_status"; }; trap muxpilot_end EXIT; '
     "while muxpilot_int= muxpilot_status=; fg >/dev/null 2>&$muxpilot_fd; muxpilot_status=$?; "

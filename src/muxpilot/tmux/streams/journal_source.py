@@ -14,7 +14,7 @@ from contextlib import suppress
 from muxpilot.journal.folder_watch import FolderChange
 from muxpilot.journal.folders import Generation
 from muxpilot.journal.journals import Journals
-from muxpilot.journal.reader import JournalReader
+from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.journal.ring_script import pipe_program
 from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
@@ -62,11 +62,24 @@ class JournalSource:
         self._marks = ExitMarkFilter(generation.exit_mark, self._trace, ends_output=True)
         self._is_open = True
         self._is_reading_soon = False
-        self._begin()
         self._stop_watching = journals.watcher.watch(generation.path, self._on_change)
         self._start_check = self._loop.call_later(_START_LIMIT_S, self._check_started)
         self._writer = -1
-        self._on_change(FolderChange.UNKNOWN, "")  # what came before the watch
+
+    def begin(self) -> None:
+        """Give the stream the newest bytes of a journal that has some already, and follow it from now on.
+
+        Raise OSError if the folder is gone.
+        """
+        offset, newlines, holes = self._reader.begin(LOADED_BYTES)
+        files = self._reader.files
+        self.stream.use_journal(self.generation, files, offset=offset, newlines=newlines)
+        for hole in holes:
+            self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
+        self.read_now()
+        self._watch_writer()
+        self._trace.debug("journal opened", start=self.stream.start, end=self.stream.end)
+        self._loop.call_soon(self._on_change, FolderChange.UNKNOWN, "")  # it may have ended already
 
     @property
     def exit_status(self) -> ExitStatus | None:
@@ -102,17 +115,6 @@ class JournalSource:
         """Read everything that is in the journal now."""
         while self._is_open and self._read_some():
             pass
-
-    def _begin(self) -> None:
-        """Give the stream the newest bytes of a journal that has some already."""
-        offset, newlines, holes = self._reader.begin(LOADED_BYTES)
-        files = self._reader.files
-        self.stream.use_journal(self.generation, files, offset=offset, newlines=newlines)
-        for hole in holes:
-            self.stream.add_old_gap(hole.offset, hole.lost_bytes, hole.reason)
-        while self._read_some():
-            pass
-        self._trace.debug("journal opened", start=self.stream.start, end=self.stream.end)
 
     def _on_change(self, change: FolderChange, name: str) -> bool:
         """Read what is new. Return whether there was something."""
@@ -179,9 +181,16 @@ class JournalSource:
 
     def _read_some(self) -> bool:
         """Pass on some of what is new. Return whether there was something."""
-        events = self._reader.read_new(_READ_BYTES)
+        try:
+            events = self._reader.read_new(_READ_BYTES)
+        except OSError as error:
+            self._trace.warning("journal cannot be read", error=error)
+            self._end("journal cannot be read")
+            return False
         for event in events:
             feed_event(self.stream, self._marks, event)
+            if isinstance(event, Missing) and self._launch is not None:
+                self._launch.release()  # the exit mark may be missing too: the program must not wait for us
         if self.exit_status is not None and self._launch is not None:
             self._launch.confirm_end()
         return bool(events)

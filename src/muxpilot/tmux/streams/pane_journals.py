@@ -44,6 +44,11 @@ class PaneJournals:
                 return None  # tmux, which runs the pipe's program, could not enter our folder
         return self._journals.folders
 
+    async def pane_folder(self, pane: PaneId) -> Path | None:
+        """Return the folder of a pane, created where it is missing; None where no journal can be kept."""
+        folders = self._folders
+        return folders.pane_folder(await self.server_identity(), pane) if folders else None
+
     async def create(self, pane: PaneId, exit_mark: str) -> Generation | None:
         """Create a generation for a pane. Return None where no journal can be kept."""
         folders = self._folders

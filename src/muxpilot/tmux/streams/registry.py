@@ -163,7 +163,8 @@ class Streams:
 
         It is the last one of the pane, or the one with this name. None if there is no such journal.
         """
-        found = [one for one in await self.journals.list(pane) if name in (None, one.name)]
+        begun = [one for one in await self.journals.list(pane) if one.writer_pid is not None]
+        found = [one for one in begun if name in (None, one.name)]
         return read_ended_journal(pane, found[-1], self._trace) if found else None
 
     async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
@@ -216,4 +217,6 @@ class Streams:
 
 
 def _journal_path(followed: FollowedPane) -> str:
-    return str(followed.pipe.generation.path) if isinstance(followed.pipe, JournalSource) else ""
+    """Return the folder of a pane's journal, for the launcher; empty where there is none."""
+    path = str(followed.pipe.generation.path) if isinstance(followed.pipe, JournalSource) else ""
+    return path if "\n" not in path else ""  # the launcher reads one line

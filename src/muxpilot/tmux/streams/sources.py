@@ -103,11 +103,22 @@ class PaneSources:
         # If this fails, tmux may have started the pipe all the same: then its journal is found later.
         reply = await self._connection.run(*first, command)
         other = journal_source.name_of_other_pipe([block.lines for block in reply.blocks])
+        if other is not None and launch is not None and await self._end_journal(followed.pane, other):
+            reply = await self._connection.run(command)
+            other = journal_source.name_of_other_pipe([block.lines for block in reply.blocks])
         if other is None:
-            self._use_journal(followed, generation, launch)
-            return True
+            return self._use_journal(followed, generation, launch)
         generation.remove_unused()
-        return await self.join_journal(followed, other)
+        return launch is None and await self.join_journal(followed, other)
+
+    async def _end_journal(self, pane: PaneId, name: str) -> bool:
+        """End the journal of the program before. Return False if the pane's pipe is not a muxpilot's."""
+        generation = await self._journals.find(pane, name)
+        if generation is None:
+            return False
+        generation.mark_replaced()
+        await self._run_cleanup(journal_source.stop_command(pane, generation))
+        return True
 
     async def join_journal(self, followed: FollowedPane, name: str) -> bool:
         """Follow the journal that the pane's pipe writes. Return False if the pipe is not a muxpilot's."""
@@ -115,10 +126,10 @@ class PaneSources:
         if generation is None or not await _is_being_written(generation):
             self._trace.debug("pane has another pipe", pane=followed.pane)
             return False
-        self._use_journal(followed, generation, None)
-        return True
+        return self._use_journal(followed, generation, None)
 
-    def _use_journal(self, followed: FollowedPane, generation: Generation, launch: Launch | None) -> None:
+    def _use_journal(self, followed: FollowedPane, generation: Generation, launch: Launch | None) -> bool:
+        """Read a journal into the stream. Return False if it cannot be read."""
         source = JournalSource(
             generation,
             followed.stream,
@@ -127,6 +138,12 @@ class PaneSources:
             launch=launch,
             trace=self._trace,
         )
+        try:
+            source.begin()
+        except OSError as error:
+            source.stop_reading()
+            self._trace.warning("journal cannot be read", pane=followed.pane, error=error)
+            return False
         followed.pipe, followed.server_pid = source, self._connection.server_pid
         followed.is_own = followed.stream.is_whole
         self._trace.debug(
@@ -136,6 +153,7 @@ class PaneSources:
             journal=generation.name,
             at=followed.stream.end,
         )
+        return True
 
     async def _start_memory_pipe(
         self, followed: FollowedPane, launch: Launch | None, first: Sequence[Command]
