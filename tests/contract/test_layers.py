@@ -58,8 +58,8 @@ LAYERS: dict[str, str] = {
     "call_progress": "calls",
     "dispatch": "call_progress calls config tmux toolkit",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells tmux "
-    "tools watch",
+    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
+    "tmux tools watch",
     "web": "config",
     "server": "app calls config resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",
