@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from muxpilot.record.cast import read_events
-from tests.durability.conftest import not_yet
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
 from tests.rigs.shell_panes import create_pane, create_plain_pane
 from tests.rigs.waiting import eventually
@@ -36,7 +35,6 @@ async def open_pane(place: Place, wire: Wire, *, is_own: bool) -> str:
     return pane
 
 
-@not_yet
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
 async def test_a_cursor_is_good_in_the_next_muxpilot(place: Place, is_own: bool) -> None:
     async with killed_server(place) as first:
@@ -66,7 +64,6 @@ async def read_until(wire: Wire, pane: str, cursor: str, last: str) -> dict[str,
     return found
 
 
-@not_yet
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
 async def test_lines_beyond_the_cap_are_counted_exactly(place: Place, is_own: bool) -> None:
     args = write_config(place, journal_cap_bytes=2 << 20)
@@ -84,7 +81,6 @@ async def test_lines_beyond_the_cap_are_counted_exactly(place: Place, is_own: bo
     assert read["missedLines"] > LINES // 2
 
 
-@not_yet
 async def test_a_watch_since_a_cursor_sees_what_was_printed_in_the_gap(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)

@@ -52,6 +52,7 @@ class JobRegistry:
         identity = await tmux.streams.journals.server_identity()
         known = self._servers.get(tmux.socket)
         if known is not None and known.key == identity.key:
+            known.check_folder()
             known.sync()
             return known
         if known is not None:
@@ -113,7 +114,7 @@ class JobRegistry:
                 self._tasks.start(self._watch_again(jobs), name="look for jobs")
 
         watcher = jobs.tmux.streams.journals.journals.watcher
-        jobs.on_folder_gone = on_gone
+        jobs.folder, jobs.on_folder_gone = folder, on_gone
         jobs.stop_watching = watcher.watch(folder, jobs.on_folder_change)
 
     async def _watch_again(self, jobs: ServerJobs) -> None:

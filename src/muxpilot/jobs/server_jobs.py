@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
 from muxpilot.errors import MuxpilotError
@@ -57,6 +58,7 @@ class ServerJobs:
         self.key = key
         self.changed = ChangeSignal()
         self.checks_owners = True
+        self.folder: Path | None = None
         self.stop_watching: Callable[[], None] = _do_nothing
         self.on_folder_gone: Callable[[], object] = _do_nothing
         self._log = log
@@ -89,9 +91,19 @@ class ServerJobs:
 
     def on_folder_change(self, change: FolderChange, name: str) -> bool:
         """Read the log after a change in its folder. Return whether there was something new."""
-        if change is FolderChange.GONE:
-            self.on_folder_gone()
+        if change is not FolderChange.WRITTEN:
+            self.check_folder()
         return not self._is_closed and self.sync()
+
+    def check_folder(self) -> None:
+        """Call `on_folder_gone` if the folder was removed.
+
+        inotify tells that only when no process is in it any more, as the program of a pane's pipe is.
+        """
+        if self.folder is not None and not self.folder.exists():
+            self._trace.debug("folder of jobs is gone", path=self.folder)
+            self.folder = None
+            self.on_folder_gone()
 
     def sync(self) -> bool:
         """Take in what other muxpilots have written. Return whether there was something new."""
