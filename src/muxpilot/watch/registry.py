@@ -39,7 +39,7 @@ from muxpilot.watch.watch_run import OnWatchEnd, WatchPlan, WatchRun
 
 # The limit for running watches, and for finished ones whose result is kept.
 MOST = 200
-_BUG = "a bug in muxpilot"
+_BUG = "a bug in muxpilot, or a damaged record"
 _trace = area("watch")
 
 # Returns the plan of a watch that another muxpilot began.
