@@ -78,3 +78,15 @@ async def test_a_new_server_on_the_same_socket_has_none_of_the_jobs(
     await tmux.sessions.create("two")
     assert "w1" not in (await registry.of(tmux)).jobs
     assert registry.find("w1", "later") is None
+
+
+async def test_a_server_is_looked_at_when_a_call_has_connected_to_it_and_not_before(
+    tmux: Tmux, raw: Raw, registry: JobRegistry, tmp_path: Path
+) -> None:
+    raw("new-session", "-d", "-s", "one", "cat")
+    registry.note_use(tmux)
+    await asyncio.sleep(0)
+    assert tmux.connection.server_pid is None
+    await tmux.panes.list()
+    write_job_of_another(await folder_of(tmux), Owners(tmp_path), "x1")
+    await wait_until(lambda: registry.find("x1", "later") is not None)

@@ -36,14 +36,28 @@ class JobRegistry:
         self._most = most
         self._kept_s = kept_s
         self._servers: dict[str, ServerJobs] = {}
+        self._pids: dict[str, int | None] = {}  # of the servers, by socket
+        self._noted: set[str] = set()
         self._opening: set[str] = set()
         self._tasks = TaskSet(_trace)
         self._is_closed = False
 
     def note_use(self, tmux: Tmux) -> None:
-        """Look for jobs of a server in the background, when a call first uses it."""
-        is_known = tmux.socket in self._servers or tmux.socket in self._opening
-        if self.checks_owners and not is_known and not self._is_closed:
+        """Look for jobs of a server in the background, as soon as a call has connected to it.
+
+        A call that does not need the server connects to none.
+        """
+        if tmux.socket not in self._noted and self.checks_owners:
+            self._noted.add(tmux.socket)
+            tmux.connection.add_listener(lambda _: self._look(tmux))
+        if tmux.connection.server_pid is not None:
+            self._look(tmux)
+
+    def _look(self, tmux: Tmux) -> None:
+        """Open the jobs of the server that answers now in the background, unless they are open."""
+        is_same = tmux.connection.server_pid in (None, self._pids.get(tmux.socket))
+        is_open = tmux.socket in self._servers and is_same
+        if self.checks_owners and not is_open and tmux.socket not in self._opening and not self._is_closed:
             self._opening.add(tmux.socket)
             self._tasks.start(self._open_in_background(tmux), name="look for jobs")
 
@@ -100,6 +114,7 @@ class JobRegistry:
         jobs = ServerJobs(tmux, log, self.kinds, key=key, timing=self.timing, trace=trace)
         jobs.checks_owners = self.checks_owners
         self._servers[tmux.socket] = jobs
+        self._pids[tmux.socket] = tmux.connection.server_pid
         if folder is not None:
             self._watch_folder(jobs, folder)
         trace.debug("jobs opened", is_kept=folder is not None)
