@@ -164,3 +164,27 @@ async def test_a_recording_of_a_stopped_muxpilot_is_left_to_it(place: Place) -> 
         told = await stop(second, pane)
     assert (told["recording"], told["bytes"]) == (False, path.stat().st_size)
     assert words_in(read_whole(path)) == ["alpha"]
+
+
+async def test_nothing_of_a_flood_is_missing_or_twice_after_a_kill_in_its_middle(place: Place) -> None:
+    async with killed_server(place) as first:
+        pane = await open_pane(place, first, is_own=True)
+        path = await record(place, first, pane)
+        place.tmux("send-keys", "-t", pane, "echo; seq 200000; echo al''pha", "Enter")
+
+        async def is_in_the_middle() -> bool:
+            return path.stat().st_size > 100_000
+
+        await eventually(is_in_the_middle)
+    async with killed_server(place) as second:
+        await second.call("list-panes")
+        await wait_until_recorded(path, "another muxpilot")
+    async with one_server(place) as third:
+        await third.call("list-panes")
+        await wait_until_recorded(path, "alpha")
+        await stop(third, pane)
+    events = read_whole(path)
+    text = "".join(event.text for event in events if event.kind == "o")
+    numbers = [int(line) for line in text.split("\r\n") if line.isdigit()]
+    assert numbers == list(range(1, 200_001))
+    assert all("continues" in marker for marker in markers(events))

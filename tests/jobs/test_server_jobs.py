@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.errors import Refused
 from muxpilot.jobs.job_log import JobLog
 from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.server_jobs import ServerJobs
@@ -28,6 +29,8 @@ class Muxpilot:
 
     def __init__(self, folder: Path | None, *, is_allowed: bool = True, most: int = 200) -> None:
         self.is_allowed = is_allowed
+        self.is_full = False
+        self.asked = 0
         self.taken: list[str] = []
         self.changed: list[str] = []
         self.owners = Owners(folder) if folder is not None else None
@@ -37,6 +40,9 @@ class Muxpilot:
         self.jobs = ServerJobs(tmux, self.log, {"watch": self}, key="", timing=QUICK, trace=trace)
 
     async def may_take_over(self, tmux: Tmux, job: Job) -> bool:
+        self.asked += 1
+        if self.is_full:
+            raise Refused("Too many jobs are running.")
         return self.is_allowed
 
     def take_over(self, jobs: ServerJobs, job: Job) -> None:
@@ -124,9 +130,21 @@ async def test_what_the_policy_refuses_is_left_to_others_and_not_asked_again(sta
     second.read("w1")
     await first.die()
     await wait_until(lambda: not second.is_looking)
-    assert second.taken == []
+    assert (second.taken, second.asked) == ([], 1)
     third.read("w1")
     await wait_until(lambda: third.taken == ["w1"])
+
+
+async def test_a_muxpilot_that_can_do_no_more_tries_again_later(start: Start) -> None:
+    first, second = start(), start()
+    second.is_full = True
+    first.add("w1")
+    second.read("w1")
+    await first.die()
+    await wait_until(lambda: second.asked >= 3)
+    assert second.taken == []
+    second.is_full = False
+    await wait_until(lambda: second.taken == ["w1"])
 
 
 async def test_a_kind_of_job_of_a_later_version_is_left_alone(start: Start) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import BadInput, Denied, MuxpilotError, NotFound
 from muxpilot.jobs.job_log import JobLog
 from muxpilot.jobs.job_records import Fields, Job
 from muxpilot.journal.folder_watch import FolderChange
@@ -130,7 +129,6 @@ class ServerJobs:
         """Take responsibility for a job and continue it. Return False if another muxpilot has it."""
         kind = self._kinds.get(job.kind)
         if kind is None or not await self._may_take_over(kind, job):
-            self._left_to_others.add(job.id)
             return False
         if job.has_ended or self._is_closed or self.is_own(job):
             return self.is_own(job)
@@ -180,7 +178,10 @@ class ServerJobs:
 
     def _jobs_of_others(self) -> list[Job]:
         unfinished = self._log.history.unfinished_jobs
-        return [job for job in unfinished if not self.is_own(job) and job.id not in self._left_to_others]
+        return [job for job in unfinished if not self.is_own(job) and self._may_be_ours(job)]
+
+    def _may_be_ours(self, job: Job) -> bool:
+        return job.kind in self._kinds and job.id not in self._left_to_others
 
     async def _check_owners(self) -> None:
         """Take over jobs of dead owners, as long as there are unfinished jobs of others."""
@@ -207,9 +208,18 @@ class ServerJobs:
         return now - self._stopped_since[job.owner] >= self._timing.stopped_owner_s
 
     async def _may_take_over(self, kind: JobKind, job: Job) -> bool:
-        with suppress(MuxpilotError):
-            return await kind.may_take_over(self.tmux, job)
-        return False
+        """Return whether this muxpilot may continue a job. If it must not, it does not ask again."""
+        try:
+            is_allowed = await kind.may_take_over(self.tmux, job)
+        except (Denied, BadInput, NotFound):
+            is_allowed = False
+        except MuxpilotError as error:
+            self._trace.debug("job not taken over now", job=job.id, error=error.code)
+            return False
+        if not is_allowed:
+            self._trace.debug("job left to others", job=job.id, kind=job.kind)
+            self._left_to_others.add(job.id)
+        return is_allowed
 
 
 def _do_nothing() -> None:

@@ -15,7 +15,8 @@ from muxpilot.toolkit.resource_uris import COMMAND_RESULT
 from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
 from muxpilot.tools.context import Context
-from muxpilot.watch.registry import BackgroundWatch, WatchRegistry
+from muxpilot.watch.background_watch import BackgroundWatch
+from muxpilot.watch.registry import WatchRegistry
 
 _LONGEST_WAIT_S = 60.0
 

@@ -13,10 +13,11 @@ from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import ONLY_ALL, WORKFLOW, Effect, tool
 from muxpilot.tools.context import Context, Services
+from muxpilot.watch.background_watch import BackgroundWatch
 from muxpilot.watch.changes import wait_until_quiet
 from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.progress import MODES, ProgressMode
-from muxpilot.watch.registry import BackgroundWatch, PlanTakenOver
+from muxpilot.watch.registry import PlanTakenOver
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command, start_since
 from muxpilot.watch.trigger import Trigger

@@ -11,17 +11,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.jobs.server_jobs import ServerJobs
-from muxpilot.records import record
 from muxpilot.tasks import TaskSet, cancel_and_wait
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
+from muxpilot.watch.background_watch import BackgroundWatch, WatchStatus
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.pane_watch import PaneWatch, WatchStart
 from muxpilot.watch.probes import Probes
@@ -33,7 +32,6 @@ from muxpilot.watch.watch_job import (
     describe_result,
     describe_work,
     open_watched,
-    parse_result,
 )
 from muxpilot.watch.watch_run import OnWatchEnd, WatchPlan, WatchRun
 
@@ -46,52 +44,6 @@ _trace = area("watch")
 PlanTakenOver = Callable[[Tmux, PaneId, WatchWork], Awaitable[WatchPlan]]
 # Returns whether the policy allows a watch of a pane.
 MayWatch = Callable[[Tmux, PaneId], Awaitable[bool]]
-
-
-class WatchStatus(Enum):
-    """How far a background watch is; the values are words of the answers of tools."""
-
-    WATCHING = "watching"
-    DONE = "done"
-    CANCELLED = "cancelled"
-
-
-@record
-class BackgroundWatch:
-    """A watch that no call waits for. When it is done it has a `result`, or a `failure`."""
-
-    jobs: ServerJobs
-    job: Job
-    is_asked_here: bool = True  # by a client of this muxpilot
-
-    @property
-    def id(self) -> str:
-        return self.job.id
-
-    @property
-    def pane(self) -> PaneId:
-        return PaneId(self.job.pane)
-
-    @property
-    def status(self) -> WatchStatus:
-        """Return how far the watch is, in whichever muxpilot."""
-        if self.job.end is None:
-            return WatchStatus.WATCHING
-        is_cancelled = self.job.end.result.get("status") == WatchStatus.CANCELLED.value
-        return WatchStatus.CANCELLED if is_cancelled else WatchStatus.DONE
-
-    @property
-    def result(self) -> WatchResult | None:
-        fields = self.job.end.result.get("result") if self.job.end is not None else None
-        return parse_result(fields) if fields is not None else None
-
-    @property
-    def failure(self) -> str | None:
-        return self.job.end.result.get("failure") if self.job.end is not None else None
-
-    async def wait_for_end(self, timeout_s: float | None = None) -> bool:
-        """Wait until the watch has ended in whichever muxpilot. Return False after the timeout."""
-        return await self.jobs.wait_for_end(self.job, timeout_s)
 
 
 @dataclass(slots=True, eq=False)
@@ -143,8 +95,7 @@ class WatchRegistry:
     async def start(self, plan: WatchPlan) -> str:
         """Start a watch in the background. Return its id once it has begun: no later output is missed."""
         jobs = await self._jobs.of(plan.tmux)
-        if len(self._running) >= self._most:
-            raise Refused(f"{self._most} watches are running.", "Use cancel-watch to end some.")
+        self._refuse_too_many()
         watch_id, running = f"w{secrets.token_hex(4)}", _RunningWatch()
         running.task = self._run_task(watch_id, running, self._run_new(jobs, watch_id, plan, running))
         try:
@@ -208,8 +159,9 @@ class WatchRegistry:
 
     async def may_take_over(self, tmux: Tmux, job: Job) -> bool:
         """Return whether this muxpilot can watch that pane for these triggers. Raise why it cannot."""
-        if self.plan_taken_over is None or len(self._running) >= self._most:
+        if self.plan_taken_over is None:
             return False
+        self._refuse_too_many()
         with suppress(KeyError, TypeError, ValueError):  # a damaged job is taken over, and fails
             parse_triggers(WatchWork.parse(job.work).triggers, hosts=self.limits.hosts)
         return self.may_watch is None or await self.may_watch(tmux, PaneId(job.pane))
@@ -230,6 +182,10 @@ class WatchRegistry:
             running.task.cancel()
 
     # How a watch runs
+
+    def _refuse_too_many(self) -> None:
+        if len(self._running) >= self._most:
+            raise Refused(f"{self._most} watches are running.", "Use cancel-watch to end some.")
 
     def _run_task(self, watch_id: str, running: _RunningWatch, work: Awaitable[None]) -> asyncio.Task[None]:
         self._running[watch_id] = running
