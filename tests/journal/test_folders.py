@@ -105,8 +105,10 @@ def generation(folders: JournalFolders) -> Generation:
 @pytest.fixture
 def writer(generation: Generation) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process with the name of the generation in its command line."""
-    argv = ["sh", "-c", f": {generation.name}; read x"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+    argv = ["sh", "-c", f": {generation.name}; echo runs; read x"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"runs\n"
         yield process
         process.kill()
 

@@ -47,8 +47,10 @@ def test_the_journal_of_a_pane_that_is_gone_long_enough_goes(folders: JournalFol
 def test_a_pane_whose_pipe_runs_keeps_its_journal_however_old(folders: JournalFolders) -> None:
     generation = folders.new_generation(SERVER, "%1")
     write_segments(generation, 1)
-    argv = ["sh", "-c", f": {generation.name}; read x"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as writer:
+    argv = ["sh", "-c", f": {generation.name}; echo runs; read x"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"runs\n"
         (generation.path / "pid").write_text(str(writer.pid))
         age_everything(generation.path.parent, 50 * HOUR_S)
         clean_journals(folders, total_bytes=1 << 30, kept_s=HOUR_S)

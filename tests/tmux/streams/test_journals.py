@@ -71,6 +71,12 @@ def kill_after_creating(socket: str, binary: str, command: str, *, remain: bool 
             creator.kill()
 
 
+async def wait_until_raw(raw: Raw, pane: str) -> None:
+    """Wait until `cat` runs in a pane: before that, the terminal echoes what is typed."""
+    ask = ("display-message", "-p", "-t", pane, "#{pane_current_command}")
+    await wait_until(lambda: raw(*ask) == "cat")
+
+
 async def test_the_next_muxpilot_continues_where_the_last_was_killed(
     socket: str, binary: str, raw: Raw
 ) -> None:
@@ -167,6 +173,7 @@ async def name_when_opened(tmux: Tmux, pane: str) -> str:
 
 async def test_a_persons_pane_keeps_its_journal_between_followers(tmux: Tmux, raw: Raw, theirs: str) -> None:
     async with follow_pane(tmux, theirs) as follower:
+        await wait_until_raw(raw, theirs)
         await tmux.input.type(PaneId(theirs), "<one>")
         await follower.wait_for_bytes(b"<one>")
     raw("send-keys", "-t", theirs, "-l", "<two>")
@@ -312,6 +319,7 @@ async def test_a_segment_that_was_cut_is_a_gap_and_the_stream_goes_on(
     tmux: Tmux, raw: Raw, theirs: str, runtime: Path
 ) -> None:
     async with follow_pane(tmux, theirs) as follower:
+        await wait_until_raw(raw, theirs)
         await tmux.input.type(PaneId(theirs), "before")
         await follower.wait_for_bytes(b"before")
         [segment] = runtime.rglob("000000000000000-*")
