@@ -5,7 +5,8 @@
 The earlier commit is checked out into a temporary git worktree and uses the packages of this .venv. Each
 benchmark runs as a process of its own, in turn for both trees, so that a disturbance of the machine disturbs
 both. The rows are read from the printed tables: the earlier commit knows no other form of output.
-A row is good if it takes at most a tenth more than before.
+A row is slower if it takes more than 1.1 times as much by the medians and by the best rounds. Where only one
+of the two says so, other work of the machine may be the reason.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 BASE = "19f4b33"  # the last commit without journals
 LIMIT_S = 900
 WORST = 1.1
+SLOWER, UNCLEAR = "slower", "unclear: repeat"
 # Smaller than by default, because each runs several times.
 ARGUMENTS = {
     "commands": ("--rounds", "10"),
@@ -55,6 +57,9 @@ class Value:
         return f"{self.number:,.2f} {self.unit}".strip()
 
 
+Rows = Mapping[str, Value]
+
+
 def read_value(cell: str) -> Value | None:
     """Read a cell such as `0.52 / 1.30`, `12.3 MB/s`, `1,234/s` or `0.10 % of a core`.
 
@@ -65,14 +70,17 @@ def read_value(cell: str) -> Value | None:
 
 
 def read_table(text: str) -> dict[str, Value]:
-    """Return our value of each row of a Markdown table: the second cell."""
-    rows = [
-        [cell.strip() for cell in line.strip("| ").split(" | ")]
-        for line in text.splitlines()
-        if line[:1] == "|"
-    ]
-    values = {re.sub(r", seen to its end: .*", "", row[0]): read_value(row[1]) for row in rows[2:]}
-    return {name: value for name, value in values.items() if value is not None}
+    """Return our value of each row of a Markdown table, which is its second cell."""
+    values: dict[str, Value] = {}
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    for line in lines[2:]:
+        name, cell, *_ = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        name = re.sub(r", seen to its end: .*", "", name)
+        while name in values:
+            name += " (again)"
+        if value := read_value(cell):
+            values[name] = value
+    return values
 
 
 @contextmanager
@@ -92,7 +100,7 @@ def git(*args: str) -> None:
 
 
 def run_bench(tree: Path, name: str) -> dict[str, Value]:
-    """Run one benchmark of a tree with the source of that tree. Return its rows."""
+    """Run one benchmark of a tree, with the source of that tree. Return its rows."""
     argv = [sys.executable, "-P", f"bench/{name}.py", *ARGUMENTS[name]]
     env = {**os.environ, "PYTHONPATH": str(tree / "src")}  # comes before the installed package
     done = subprocess.run(
@@ -102,15 +110,6 @@ def run_bench(tree: Path, name: str) -> dict[str, Value]:
     if done.returncode or not rows:
         sys.exit(f"bench/{name}.py in {tree} failed:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
     return rows
-
-
-def median_rows(rounds: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """Return the median of each row over all rounds."""
-    return {
-        name: Value(statistics.median(rows[name].number for rows in rounds), first.unit)
-        for name, first in rounds[0].items()
-        if all(name in rows for rows in rounds)
-    }
 
 
 def compare(base: Value, ours: Value) -> float:
@@ -125,26 +124,37 @@ def measure(name: str, base: Path, rounds: int) -> list[list[str]]:
     taken: dict[Path, list[dict[str, Value]]] = {base: [], ROOT: []}
     for turn in range(rounds):
         for tree in (base, ROOT) if turn % 2 == 0 else (ROOT, base):
+            print(f"{name}, round {turn + 1} of {rounds}, {tree}", flush=True)
             taken[tree].append(run_bench(tree, name))
-            print(
-                f"{name}, round {turn + 1} of {rounds}, {'base' if tree == base else 'this tree'}", flush=True
-            )
-    before, now = median_rows(taken[base]), median_rows(taken[ROOT])
-    rows = []
-    for row, value in now.items():
-        ratio = compare(before[row], value) if row in before else None
-        told = "new" if ratio is None else f"{ratio:.2f}"
-        verdict = "" if ratio is None or ratio <= WORST else "slower"
-        rows.append([f"{name}: {row}", str(before.get(row, "")), str(value), told, verdict])
-    gone = [[f"{name}: {row}", str(value), "", "gone", ""] for row, value in before.items() if row not in now]
-    return rows + gone
+    names = dict.fromkeys(row for rows in (*taken[ROOT], *taken[base]) for row in rows)
+    return [[f"{name}: {row}", *judge(row, taken[base], taken[ROOT])] for row in names]
+
+
+def judge(row: str, base: Sequence[Rows], ours: Sequence[Rows]) -> list[str]:
+    """Return the cells of one row: both medians, their ratio, that of the best rounds, and the verdict."""
+    old, new = ([rows[row] for rows in rounds if row in rows] for rounds in (base, ours))
+    cells = [str(median(values)) if values else "" for values in (old, new)]
+    if not (old and new):
+        return [*cells, "", "", "not in both"]
+    ratios = compare(median(old), median(new)), compare(best(old), best(new))
+    slower = sum(ratio > WORST for ratio in ratios)
+    return [*cells, *(f"{ratio:.2f}" for ratio in ratios), ("", UNCLEAR, SLOWER)[slower]]
+
+
+def median(values: Sequence[Value]) -> Value:
+    return Value(statistics.median(value.number for value in values), values[0].unit)
+
+
+def best(values: Sequence[Value]) -> Value:
+    choose = max if values[0].is_rate else min
+    return choose(values, key=lambda value: value.number)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="this tree beside an earlier commit")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ARGUMENTS))
     parser.add_argument("--base", default=BASE, help="a commit of this repository")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5, help="of each tree, in turn")
     given = parser.parse_args()
     if unknown := set(given.names) - set(ARGUMENTS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(ARGUMENTS)}")
@@ -152,12 +162,10 @@ def main() -> int:
     with worktree(given.base) as base:
         for name in given.names or ARGUMENTS:
             rows += measure(name, base, given.rounds)
-    print(
-        f"\n{machine()}, load {os.getloadavg()[0]:.1f}, base {given.base}, medians of {given.rounds} rounds\n"
-    )
-    print_table(("row", "base", "this tree", "times as much", "bar"), rows)
-    slower = sum(row[-1] == "slower" for row in rows)
-    print(f"\n{slower} of {len(rows)} rows take more than {WORST:g} times as much as before")
+    print(f"\n{machine()}, load {os.getloadavg()[0]:.1f}, base {given.base}, {given.rounds} rounds\n")
+    print_table(("row", "base", "this tree", "of medians", "of the best", "bar"), rows)
+    slower = sum(row[-1] == SLOWER for row in rows)
+    print(f"\n{slower} of {len(rows)} rows are slower by more than a tenth")
     return 1 if slower else 0
 
 

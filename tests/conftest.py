@@ -40,6 +40,7 @@ SLOW = (
 ).split()
 # These files begin first: a long one that begins last would keep a single worker busy at the end.
 LONGEST = (
+    "durability/test_other_muxpilots.py durability/test_restarts.py durability/test_crash_points.py "
     "packaging/test_plugin.py server/test_node_clients.py tools/test_repl.py tools/test_every_tool.py "
     "processes/test_state_table.py faults/test_shim.py view/test_browser.py view/test_watching.py "
     "ssh/test_faults.py tools/test_watching.py tmux/objects/test_panes.py shells/test_situations.py "

@@ -21,6 +21,7 @@ from tests.rigs.witness import Witness, find_untruth
 # Milliseconds from a call until the server is stopped or killed: the command is recorded, typed, run.
 MOMENTS_MS = (0, 2, 5, 10, 20, 40, 200)
 SOON_S = 8.0
+PATIENCE = {"timeoutSeconds": 15}
 
 
 @not_yet
@@ -54,7 +55,7 @@ async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
         await is_written(witness.begun, slow.number)
         with stopped(first), within(SOON_S):
             barrier.open()
-            told = await call_and_wait(second, "execute-command", paneId=pane, command=quick.text)
+            told = await call_and_wait(second, "execute-command", paneId=pane, command=quick.text, **PATIENCE)
             assert told["status"] != "refused", told
             assert quick.is_told_by(told), told
             seen = await call_and_wait(second, "get-command-result", commandId=running["commandId"])
@@ -78,7 +79,7 @@ async def test_a_muxpilot_stopped_in_its_turn_holds_nobody_up_and_types_nothing_
         pending = await first.start_call("execute-command", paneId=pane, command=mine.text)
         await asyncio.sleep(ms / 1000)
         with stopped(first), within(SOON_S):
-            told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text)
+            told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text, **PATIENCE)
             assert told["status"] != "refused", told
             assert other.is_told_by(told), told
         answer = (await asyncio.wait_for(pending, 40))["result"]["structuredContent"]
@@ -100,7 +101,7 @@ async def test_a_muxpilot_killed_in_its_turn_holds_nobody_up(place: Place, witne
         await asyncio.sleep(ms / 1000)
         await first.kill()
         with within(SOON_S):
-            told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text)
+            told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text, **PATIENCE)
         assert told["status"] != "refused", told
         assert other.is_told_by(told), told
         rows = (await second.call("list-commands"))["commands"]

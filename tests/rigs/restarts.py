@@ -7,6 +7,7 @@ that the commands wrote (tests/rigs/witness.py).
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from typing import Any
 from tests.rigs.muxpilots import write_config
 from tests.rigs.shell_panes import TEN_PANES, create_pane, create_plain_pane
 from tests.rigs.waiting import patient
-from tests.rigs.wire import Pending, Place, Wire
+from tests.rigs.wire import LIMIT_S, Pending, Place, Wire
 from tests.rigs.witness import (
     ENDS_THE_SHELL,
     FINAL,
@@ -39,6 +40,7 @@ _PAUSES_S = (0.0, 0.05, 0.5)  # how long no server runs, at most
 _LAST_WAIT_S = 60.0
 # More commands than this that are lost or refused are no proof.
 _SHARE_WITHOUT_RESULT = 0.05
+_WITHOUT_RESULT = ("lost", "refused")
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +55,7 @@ class AskedCommand:
     refusal: str | None = None
     final: dict[str, Any] | None = None
     fault: str | None = None
+    is_unlisted: bool = False  # a later muxpilot did not list it, so nothing more will come
 
     @property
     def is_settled(self) -> bool:
@@ -82,11 +85,13 @@ class Report:
     lives: int
     seconds: float
     counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         told = ", ".join(f"{number} {name}" for name, number in sorted(self.counts.items()))
         lines = [f"{self.lives} restarts by SIGKILL in {self.seconds:.0f} s; commands: {told}"]
+        lines += [f"{number} times: {reason}" for reason, number in self.reasons.most_common(8)]
         lines += [f"{len(self.faults)} faults", *self.faults[:40]]
         return "\n".join(lines)
 
@@ -166,7 +171,8 @@ class Restarts:
             self.asked.append(new[-1])
 
     def _has_room(self, pane: str) -> bool:
-        is_open = [asked for asked in self.asked if asked.command.pane == pane and not asked.is_settled]
+        of_pane = [asked for asked in self.asked if asked.command.pane == pane]
+        is_open = [asked for asked in of_pane if not asked.is_settled and not asked.is_unlisted]
         return len(is_open) < _MOST_OPEN_IN_A_PANE
 
     async def _wait_for_moment(self, moment: str, new: Sequence[AskedCommand], wire: Wire) -> None:
@@ -186,7 +192,8 @@ class Restarts:
     async def _ask_for_result(self, wire: Wire, asked: AskedCommand, *, wait_ms: int = 0) -> None:
         """Ask for one result. A command that is not known, or told otherwise than before, is a fault."""
         arguments = {"commandId": asked.command_id, "waitMs": wait_ms, "maxOutputBytes": MOST_BYTES}
-        answer = await wire.ask("tools/call", {"name": "get-command-result", "arguments": arguments})
+        params = {"name": "get-command-result", "arguments": arguments}
+        answer = await wire.ask("tools/call", params, limit_s=LIMIT_S + wait_ms / 1000)
         before = asked.final
         asked.take_result(answer)
         if asked.refusal is not None:
@@ -200,6 +207,7 @@ class Restarts:
         ids = {row["command"]: row["commandId"] for row in rows}
         for asked in self.asked:
             asked.command_id = asked.command_id or ids.get(asked.command.text)
+            asked.is_unlisted = asked.command_id is None
         due = [asked for asked in self.asked if asked.command_id and not asked.is_settled]
         settled = [asked for asked in self.asked if asked.final is not None and asked.fault is None]
         deadline = time.monotonic() + wait_ms / 1000
@@ -232,6 +240,8 @@ class Restarts:
             number = asked.command.number
             name, fault = _judge(asked, begun=begun_times[number], ended=ended_times[number])
             report.counts[name] += 1
+            if name.startswith(_WITHOUT_RESULT):
+                report.reasons[f"{name}: {_reason(asked)}"] += 1
             if fault:
                 report.faults.append(self._describe(asked, fault, begun_times[number], ended_times[number]))
         by_text = {asked.command.text: asked.command for asked in self.asked}
@@ -239,9 +249,7 @@ class Restarts:
         report.faults += [f"order differs in {row}" for row in find_disorder(known, begun)]
         report.faults += self._find_misplaced(listed)
         report.faults += [f"command {number} ran twice" for number in find_repeated(begun)]
-        without = sum(
-            number for name, number in report.counts.items() if name.startswith(("lost", "refused"))
-        )
+        without = sum(report.reasons.values())
         if without > _SHARE_WITHOUT_RESULT * len(self.asked):
             report.faults.append(f"{without} of {len(self.asked)} commands are lost or refused")
         return report
@@ -263,6 +271,12 @@ class Restarts:
             f"killed at {self._moments[asked.life]}, {asked.command_id}): {fault}; "
             f"begun {begun}, ended {ended} times"
         )
+
+
+def _reason(asked: AskedCommand) -> str:
+    """Return why a command has no result, without the ids that differ from command to command."""
+    told = asked.refusal or str((asked.final or {}).get("reason"))
+    return re.sub(r"cmd-\w+|%\d+", "…", told)
 
 
 def _essence(answer: dict[str, Any] | None) -> tuple[object, ...]:

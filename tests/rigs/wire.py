@@ -64,7 +64,6 @@ class Wire:
         self.notices: list[Message] = []
         self.unasked: list[Message] = []
         self.envelope: Message | None = None
-        self._is_killed = False
         self._ids = count(1)
         self._waiting: dict[int | str, Pending] = {}
         self._received = asyncio.Event()
@@ -166,7 +165,6 @@ class Wire:
 
     async def kill(self) -> None:
         """End the server by SIGKILL, and read the answers that it had written."""
-        self._is_killed = True
         with suppress(ProcessLookupError):
             self.process.kill()
         await self.wait_for_exit()
@@ -201,7 +199,7 @@ class Wire:
     async def _listen(self) -> None:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
-            if self._is_killed and not line.endswith(b"\n"):
+            if not line.endswith(b"\n") and await self.process.wait() == -signal.SIGKILL:
                 return  # it was killed while it wrote
             self._file_message(json.loads(line))
             self._received.set()
