@@ -21,6 +21,7 @@ from muxpilot.shells.command_records import (
     RecordedCommand,
     TypedLine,
 )
+from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, describe_error
 
 RECORDS_FILE = "records"
@@ -32,6 +33,7 @@ class PaneLog:
     def __init__(self, folder: Path | None, owners: Owners | None, trace: Trace) -> None:
         self.history = CommandHistory(trace)
         self.failure: str | None = None
+        self.last_ticket = ""  # the last ticket that tmux is known to have accepted
         self._owners = owners
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
@@ -77,17 +79,25 @@ class PaneLog:
         shell: str,
         stack: Sequence[Fields],
         line: int = 0,
-        is_last: bool = True,
     ) -> TypedLine:
-        """Write down that a line is about to be typed. Return it, with the name of its ticket."""
-        ticket = f"{command_id}.{secrets.token_hex(4)}"
-        typed = TypedLine(ticket, place, shell, stack, line, is_last)
+        """Write down that a line is about to be typed. Return it, with its ticket."""
+        ticket = self._new_ticket(command_id)
+        typed = TypedLine(ticket, place, shell, stack, line)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 
-    def note_untyped(self, command_id: str, ticket: str) -> None:
+    def take_ticket(self, purpose: str) -> TypingTicket:
+        """Write down that a ticket is about to be used for something that is no line of a command."""
+        ticket = self._new_ticket(purpose)
+        self._append(records.ticket_record(ticket))
+        return ticket
+
+    def note_untyped(self, command_id: str, ticket: TypingTicket) -> None:
         """Write down that a line was not typed: the command is queued again."""
         self._append(records.untyped_record(command_id, ticket))
+
+    def _new_ticket(self, name: str) -> TypingTicket:
+        return TypingTicket(f"{name}.{secrets.token_hex(4)}", self.last_ticket)
 
     def take_over(self, command: RecordedCommand) -> None:
         """Make this muxpilot responsible for a command."""
@@ -139,8 +149,7 @@ class PaneLog:
 
 def _records_of(command: RecordedCommand) -> list[Fields]:
     found = [records.ask_record(command)]
-    if command.typed is not None:
-        found.append(records.type_record(command.id, command.owner, typed=command.typed))
+    found += [records.type_record(command.id, command.owner, typed=line) for line in command.typed]
     if command.is_cancelled:
         found.append(records.cancel_record(command.id))
     if command.end is not None:
