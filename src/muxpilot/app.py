@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
@@ -12,14 +13,17 @@ from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
+from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
 from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
 from muxpilot.tmux.tmux import make_journals
@@ -27,7 +31,9 @@ from muxpilot.tools import RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
+from muxpilot.tools.pictures import may_write_recording, record_pane
 from muxpilot.tools.resource_readers import CommandSource, WatchSource
+from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.registry import WatchRegistry
 
@@ -59,6 +65,8 @@ class App:
         if self.dialect is not None:
             await self.dialect.close()
         await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
+        if self.servers.journals is not None:
+            self.servers.journals.release_owned()
         if self.audit is not None:
             self.audit.close()
 
@@ -94,9 +102,11 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
         audit=audit,
     )
     live: dict[str, LiveSource] = {
-        "watchId": WatchSource(services.watches),
+        "watchId": WatchSource(services.watches, servers),
         "commandId": CommandSource(services.shells),
     }
+    if may_start_journals:
+        _allow_taking_over(services, dispatch)
     resources = Resources(dispatch, servers, RESOURCES, live)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
@@ -104,11 +114,16 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
 def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
     locks = PaneLocks()
     is_secured = settings.security.enabled
+    # The end of a watch is kept at least until its client can ask for it.
+    kept_s = 60.0 * max(1, settings.tracking.completed_retention_minutes)
+    jobs = JobRegistry(kept_s=kept_s, timing=timing.jobs)
     return Services(
         servers,
         _build_shells(settings, locks, timing),
         locks,
-        watches=WatchRegistry(limits=_watch_limits(settings), timing=timing.watch),
+        jobs=jobs,
+        watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
+        recordings=Recordings(jobs),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
         own_pane_on=own_pane_on,
         repl_timing=timing.repl,
@@ -117,10 +132,30 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        services.jobs.note_use(request.tmux)
         names_server, call = request.names_server, request.number
         return Context(request.tmux, services, caller, check_part, names_server=names_server, call=call)
 
     return make_context
+
+
+def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
+    """Let watches and recordings of other muxpilots be continued here, as far as the policy allows."""
+
+    async def may_watch(tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a client of this muxpilot could have asked for the watch."""
+        is_open = dispatch.is_tool_open(notify_when.name)
+        return is_open and await dispatch.may_read(watch_pane.name, socket=tmux.socket, paneId=pane)
+
+    async def may_record(tmux: Tmux, pane: PaneId, path: Path) -> bool:
+        """Return whether a client of this muxpilot could have asked for the recording."""
+        tool = record_pane.name
+        is_allowed = dispatch.is_tool_open(tool) and may_write_recording(services, path)
+        return is_allowed and await dispatch.may_read(tool, socket=tmux.socket, paneId=pane, action="stop")
+
+    services.recordings.may_record = may_record
+    services.watches.may_watch = may_watch
+    services.watches.plan_taken_over = plan_watches_of_others(services)
 
 
 def _watch_limits(settings: Settings) -> WatchLimits:

@@ -1,4 +1,4 @@
-"""How long muxpilot waits, and for what: every timing constant of shells, REPLs and watches.
+"""How long muxpilot waits, and for what: every timing constant of shells, REPLs, watches and jobs.
 
 Each field says what the number protects from. Tests pass records with smaller numbers.
 """
@@ -189,9 +189,27 @@ class WatchTiming:
 
 
 @record
+class JobTiming:
+    """Times of jobs (`jobs/`), in seconds."""
+
+    # How often a muxpilot looks whether the owners of other muxpilots' jobs live. No event tells that.
+    owner_check_s: float = 1.0
+    # A stopped owner may go on at once, as after Ctrl-Z and fg. After this time its watches are taken over.
+    stopped_owner_s: float = 5.0
+    # An answer about a watch that was taken over just now waits until what was printed before is checked.
+    past_output_s: float = 5.0
+    # A recording's place in its file is written down this often at most. After a SIGKILL, what was printed
+    # after the last time gets the time of the takeover.
+    recording_progress_s: float = 1.0
+    # Another muxpilot that was asked to stop a recording reads what the pane has printed, and answers.
+    stop_by_owner_s: float = 8.0
+
+
+@record
 class Timing:
     """All of them; `app` builds one and gives each subsystem its part."""
 
     shells: ShellTiming = ShellTiming()
     repl: ReplTiming = ReplTiming()
     watch: WatchTiming = WatchTiming()
+    jobs: JobTiming = JobTiming()

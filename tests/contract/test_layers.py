@@ -24,7 +24,7 @@ LAYERS: dict[str, str] = {
     "patterns": "",
     "terminal": "",
     # config.environment: where journals are kept depends on HOME and two other variables. processes: whether
-    # the program of a pipe still runs.
+    # the program of a pipe still runs, and the owner of a record.
     "journal": "config processes",
     # The rows spell marks and line errors with the constants of terminal/escapes.py.
     "shell_table": "terminal",
@@ -36,18 +36,20 @@ LAYERS: dict[str, str] = {
     # shell_table: a shell that tmux starts gets its marks by the arguments of its row.
     # journal: the streams of panes are kept there.
     "tmux": "config journal processes shell_table terminal",
+    # Jobs are recorded in the journal's folders, and continued on the streams of panes.
+    "jobs": "journal tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
-    "watch": "patterns processes reading shell_table shells terminal tmux",
+    "watch": "jobs patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
-    "record": "pictures shells terminal tmux",
+    "record": "jobs journal pictures shells terminal tmux",
     "files": "tmux",
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.
     "toolkit": "config terminal tmux",
     "calls": "tmux toolkit",
-    "tools": "buffers calls files patterns pictures processes reading record repl shells terminal tmux "
+    "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
     "toolkit watch",
     # tools: a dialect is a table over them.
     "dialects": "config processes terminal tmux toolkit tools",
@@ -56,8 +58,8 @@ LAYERS: dict[str, str] = {
     "call_progress": "calls",
     "dispatch": "call_progress calls config tmux toolkit",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch journal policy resources shell_table shells tmux tools "
-    "watch",
+    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
+    "tmux tools watch",
     "web": "config",
     "server": "app calls config resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",

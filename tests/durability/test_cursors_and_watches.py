@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from muxpilot.record.cast import read_events
-from tests.durability.conftest import not_yet
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
 from tests.rigs.shell_panes import create_pane, create_plain_pane
 from tests.rigs.waiting import eventually
@@ -36,7 +35,6 @@ async def open_pane(place: Place, wire: Wire, *, is_own: bool) -> str:
     return pane
 
 
-@not_yet
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
 async def test_a_cursor_is_good_in_the_next_muxpilot(place: Place, is_own: bool) -> None:
     async with killed_server(place) as first:
@@ -66,7 +64,6 @@ async def read_until(wire: Wire, pane: str, cursor: str, last: str) -> dict[str,
     return found
 
 
-@not_yet
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
 async def test_lines_beyond_the_cap_are_counted_exactly(place: Place, is_own: bool) -> None:
     args = write_config(place, journal_cap_bytes=2 << 20)
@@ -84,7 +81,6 @@ async def test_lines_beyond_the_cap_are_counted_exactly(place: Place, is_own: bo
     assert read["missedLines"] > LINES // 2
 
 
-@not_yet
 async def test_a_watch_since_a_cursor_sees_what_was_printed_in_the_gap(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)
@@ -112,7 +108,6 @@ async def wait_for_watch(wire: Wire, watch: str) -> dict[str, Any]:
     return found
 
 
-@not_yet
 async def test_a_watch_is_taken_over_by_a_muxpilot_that_runs_already(place: Place) -> None:
     async with one_server(place) as second:
         async with killed_server(place) as first:
@@ -126,7 +121,6 @@ async def test_a_watch_is_taken_over_by_a_muxpilot_that_runs_already(place: Plac
     assert "the-event" in told["detail"] + told["output"]
 
 
-@not_yet
 async def test_a_later_muxpilot_tells_what_a_watch_waited_for_in_the_gap(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)
@@ -137,7 +131,6 @@ async def test_a_later_muxpilot_tells_what_a_watch_waited_for_in_the_gap(place: 
     assert (told["status"], told["event"], told["paneId"]) == ("done", TRIGGER, pane)
 
 
-@not_yet
 async def test_a_watch_goes_on_in_the_next_muxpilot(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)
@@ -152,7 +145,6 @@ async def test_a_watch_goes_on_in_the_next_muxpilot(place: Place) -> None:
         assert await call_and_wait(third, "get-watch", watchId=watch) == told
 
 
-@not_yet
 @pytest.mark.parametrize("is_alive", [True, False], ids=["owner alive", "owner killed"])
 async def test_an_ended_watch_is_told_by_another_muxpilot(place: Place, is_alive: bool) -> None:
     async with one_server(place) as first, one_server(place) as second:
@@ -165,7 +157,6 @@ async def test_an_ended_watch_is_told_by_another_muxpilot(place: Place, is_alive
         assert await call_and_wait(second, "get-watch", watchId=watch) == told
 
 
-@not_yet
 async def test_a_recording_goes_on_or_is_a_whole_file_and_says_which(place: Place) -> None:
     path = place.home / "one.cast"
     async with killed_server(place) as first:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.journal.folders import Generation, JournalFolders, ServerIdentity
+from muxpilot.journal.folders import JOBS_FILE, Generation, JournalFolders, ServerIdentity
 from muxpilot.journal.retention import clean_journals
 
 SERVER = ServerIdentity("/tmp/none/s", 17, 1000)
@@ -82,3 +82,27 @@ def test_foreign_files_are_never_removed(folders: JournalFolders, tmp_path: Path
     clean_journals(folders, total_bytes=0, kept_s=HOUR_S)
     assert all(path.exists() for path in theirs)
     assert list(generation.path.glob("0*")) == []
+
+
+def test_the_jobs_of_a_server_go_with_its_last_pane(folders: JournalFolders) -> None:
+    write_segments(folders.new_generation(SERVER, "%1"), 1)
+    server = folders.server_folder(SERVER)
+    jobs = server / JOBS_FILE
+    jobs.write_text("")
+    age_everything(server, 2 * HOUR_S)
+    os.utime(jobs)
+    clean_journals(folders, total_bytes=1 << 20, kept_s=HOUR_S)
+    assert list(server.iterdir()) == [jobs], "the jobs are newer"
+    write_segments(folders.new_generation(SERVER, "%2"), 1)
+    age_everything(server, 2 * HOUR_S)
+    clean_journals(folders, total_bytes=1 << 20, kept_s=HOUR_S)
+    assert not server.exists()
+
+
+def test_the_jobs_of_a_server_without_panes_stay_for_a_month(folders: JournalFolders) -> None:
+    server = folders.server_folder(SERVER)
+    (server / JOBS_FILE).write_text("")
+    for days, is_kept in ((30, True), (32, False)):
+        age_everything(server, 24 * days * HOUR_S)
+        clean_journals(folders, total_bytes=1 << 20, kept_s=HOUR_S)
+        assert server.exists() is is_kept

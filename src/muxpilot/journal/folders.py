@@ -21,6 +21,9 @@ from muxpilot.processes.pipe_program import runs_with_word
 from muxpilot.records import record
 
 _LAYOUT = ("journals", "1")
+_OWNERS = "owners"
+# The file with the jobs of a server, in its folder. Names of more files begin with it.
+JOBS_FILE = "jobs"
 _SERVER_NAME = re.compile("[0-9a-f]{16}")
 _PANE_NAME = re.compile("[0-9]{1,9}")
 _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
@@ -30,7 +33,6 @@ END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
 NONCE_FILE = "nonce"
-OWNERS_FOLDER = "owners"
 TEXT_BEFORE_FILE = "text_before"
 REPLACED_FILE = "replaced"
 _LONGEST_FACT = 4000
@@ -47,7 +49,9 @@ class ServerIdentity:
     @property
     def key(self) -> str:
         """Return the name of the server's folder."""
-        text = f"{os.path.realpath(self.socket)}\0{self.pid}\0{self.started}"
+        # The name of a server on another host is not a path.
+        socket = os.path.realpath(self.socket) if os.path.isabs(self.socket) else self.socket
+        text = f"{socket}\0{self.pid}\0{self.started}"
         return blake2b(os.fsencode(text), digest_size=8).hexdigest()
 
 
@@ -133,18 +137,25 @@ class JournalFolders:
         self._base = root
 
     def owners_folder(self) -> Path:
-        """Return the folder of the files that show which muxpilots live."""
+        """Return the folder of the files that tell which muxpilots live, and create it if needed."""
+        return ensure_private(ensure_private(self._base) / _OWNERS)
+
+    def server_folder(self, server: ServerIdentity) -> Path:
+        """Return the folder of a server, and create it where it is missing."""
         path = ensure_private(self._base)
-        for part in (*_LAYOUT, OWNERS_FOLDER):
+        for part in (*_LAYOUT, server.key):
             path = ensure_private(path / part)
         return path
 
+    def server_folders(self) -> Iterator[Path]:
+        """Yield the folders of all servers."""
+        base = self._base.joinpath(*_LAYOUT)
+        for key in _names_in(base, _SERVER_NAME):
+            yield base / key
+
     def pane_folder(self, server: ServerIdentity, pane: str) -> Path:
         """Return the folder of a pane, and create it where it is missing."""
-        path = ensure_private(self._base)
-        for part in (*_LAYOUT, server.key, pane.removeprefix("%")):
-            path = ensure_private(path / part)
-        return path
+        return ensure_private(self.server_folder(server) / pane.removeprefix("%"))
 
     def pane_folders(self, server: ServerIdentity | None = None) -> Iterator[Path]:
         """Yield the folders of all panes of a server, or of all servers."""

@@ -50,8 +50,8 @@ class Journals:
         self.may_start = may_start
         self._last_resort = last_resort
         self._folders: JournalFolders | None = None
-        self._watcher: FolderWatcher | None = None
         self._owners: Owners | None = None
+        self._watcher: FolderWatcher | None = None
         self._tasks = TaskSet(_trace)
         self._has_no_folder = False
         self._timer: asyncio.TimerHandle | None = None
@@ -74,11 +74,15 @@ class Journals:
 
     @property
     def owners(self) -> Owners | None:
-        """Return which muxpilots live, or None if no private folder can be made."""
+        """Return which muxpilots live, or None if no private folder can be made anywhere."""
         if self._owners is None and self.folders is not None:
-            with suppress(OSError, MuxpilotError):
-                self._owners = Owners(self.folders.owners_folder())
+            self._owners = Owners(self.folders.owners_folder())
         return self._owners
+
+    def release_owned(self) -> None:
+        """Leave everything that this process is responsible for to others. Call it last."""
+        if self._owners is not None:
+            self._owners.close()
 
     @property
     def watcher(self) -> FolderWatcher:
@@ -102,9 +106,6 @@ class Journals:
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
-        if self._owners is not None:
-            self._owners.close()
-            self._owners = None
 
     def _clean_in(self, pause_s: float) -> None:
         if self._timer is not None:
@@ -123,6 +124,8 @@ class Journals:
                 await asyncio.to_thread(
                     clean_journals, self._folders, total_bytes=limits.total_bytes, kept_s=limits.kept_s
                 )
+                if self._owners is not None:
+                    self._owners.remove_dead()
         finally:
             self._clean_in(_CLEAN_PAUSE_S)
 

@@ -11,12 +11,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from muxpilot.journal.folders import Generation, JournalFolders, generations_in
+from muxpilot.journal.folders import JOBS_FILE, Generation, JournalFolders, generations_in
 from muxpilot.journal.segments import Segment, SegmentFiles
 from muxpilot.records import record
 from muxpilot.trace import area
 
 _trace = area("tmux")
+# A server on another host has jobs and no pane here. This is longer than the longest watch.
+_JOBS_KEPT_S = 31 * 86_400.0
 
 
 @record
@@ -35,8 +37,30 @@ def clean_journals(folders: JournalFolders, *, total_bytes: int, kept_s: float) 
             if _is_outdated(folder, kept_s):
                 shutil.rmtree(folder, ignore_errors=True)
                 _trace.debug("journal removed", path=folder, why="its pane is gone")
-                folder.parent.rmdir()  # works for the last pane of a server
+                _remove_server_without_panes(folder.parent, kept_s)
+    for server in folders.server_folders():
+        if _age_s(server) > _JOBS_KEPT_S:
+            _remove_server_without_panes(server, max(kept_s, _JOBS_KEPT_S))
     _remove_beyond(folders, total_bytes)
+
+
+def _remove_server_without_panes(server: Path, kept_s: float) -> None:
+    """Remove the folder of a server, if there is no pane in it and its jobs have not changed for long."""
+    with suppress(OSError):
+        names = os.listdir(server)
+        paths = [server / name for name in names if name.startswith(JOBS_FILE)]
+        if len(paths) == len(names) and all(_age_s(path) > kept_s for path in paths):
+            for path in paths:
+                path.unlink(missing_ok=True)
+            server.rmdir()
+            _trace.debug("folder of a server removed", path=server, why="its panes are gone")
+
+
+def _age_s(path: Path) -> float:
+    """Return how long ago a file or folder was changed; 0 if it is gone."""
+    with suppress(OSError):
+        return time.time() - path.lstat().st_mtime
+    return 0.0
 
 
 def _is_outdated(pane_folder: Path, kept_s: float) -> bool:

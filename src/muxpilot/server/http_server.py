@@ -83,6 +83,7 @@ async def run(
             web = UvicornServer(build_config(checks))
             serving = asyncio.create_task(web.serve(list(sockets)))
             await _wait_for_either(serving, stopped)
+            app.services.watches.is_closing = True
             await tracker.end_all()
             checks.close()
             web.should_exit = True

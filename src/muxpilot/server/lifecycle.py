@@ -22,7 +22,7 @@ _trace = area("server").child(transport="stdio")
 async def serve_stdio(settings: Settings) -> None:
     """Serve the client on stdin and stdout. A signal ends the input, as if the client had left."""
     app = build(settings)
-    server = MuxpilotServer(app)
+    server = MuxpilotServer(app, ends_with_client=True)
     loop = asyncio.get_running_loop()
     try:
         async with open_stdio() as streams:

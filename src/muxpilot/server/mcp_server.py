@@ -45,8 +45,10 @@ RequestContext = ServerRequestContext[Any]
 class MuxpilotServer(Server[Any]):
     """One MCP server for one application."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, *, ends_with_client: bool = False) -> None:
+        """Serve an application. `ends_with_client`: there is one client, and the process ends with it."""
         self._app = app
+        self._ends_with_client = ends_with_client
         super().__init__(
             "muxpilot",
             version=__version__,
@@ -108,7 +110,12 @@ class MuxpilotServer(Server[Any]):
         progress = (
             no_progress if progress_token_from_params(ctx.params) is None else ctx.session.report_progress
         )
-        own_watch = subscriptions.own_watch if subscriptions else watch_not_owned
+        if subscriptions is not None and on_watch_end is not None:
+            subscriptions.tell_ends(on_watch_end)
+        # A watch outlives the process: so it does not end with a client that ends with the process.
+        own_watch = (
+            watch_not_owned if subscriptions is None or self._ends_with_client else subscriptions.own_watch
+        )
         caller = Caller(progress, on_watch_end, own_watch)
         return _to_result(await self._app.dispatch.call(name, arguments or {}, caller))
 

@@ -96,6 +96,21 @@ class PaneJournals:
         folders = self._folders
         return folders.generations(await self.server_identity(), pane) if folders else []
 
+    async def server_folder(self) -> Path | None:
+        """Return the folder for what is kept about this server, or None where nothing is kept.
+
+        A server on another host has one too: only its panes have no journals.
+        """
+        folders = self._journals.folders if self._journals is not None else None
+        if folders is None:
+            return None
+        identity = await self.server_identity()
+        try:
+            return folders.server_folder(identity)
+        except (OSError, MuxpilotError) as error:
+            self._trace.warning("nothing can be kept about this server", error=error)
+            return None
+
     async def server_identity(self) -> ServerIdentity:
         """Return which server answers, or raise NoServer."""
         pid, started = await self._connection.server_process()
