@@ -14,7 +14,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.command_restore import CommandReplay, restore_command
 from muxpilot.shells.pane_exit import read_exit
-from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog, RecordLimits
 from muxpilot.tmux import PaneId, PaneStream, Tmux
 from muxpilot.trace import area
 
@@ -24,8 +24,9 @@ _GONE = "The pane has ended: it is gone."
 class CommandArchive:
     """The recorded commands of tmux servers."""
 
-    def __init__(self, output_limit: int) -> None:
+    def __init__(self, output_limit: int, limits: RecordLimits) -> None:
         self._output_limit = output_limit
+        self._limits = limits
         self._trace = area("shells")
 
     async def find(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
@@ -118,7 +119,8 @@ class CommandArchive:
             command.mark_lost(_GONE, cause="pane-ended")
 
     def _read(self, tmux: Tmux, folder: Path) -> PaneLog:
-        log = PaneLog(folder, None, self._trace.child(server=tmux.socket, pane=_pane_of(folder)))
+        trace = self._trace.child(server=tmux.socket, pane=_pane_of(folder))
+        log = PaneLog(folder, None, trace, limits=self._limits)
         log.take_news()
         log.close()
         return log

@@ -32,6 +32,7 @@ def restore_command(
         id=recorded.id,
         is_cancelled=recorded.is_cancelled,
         is_admitted=True,
+        is_restored=True,
         ran_in=shell_of(recorded),
         submitted_at=recorded.asked_ns / NS_PER_S,
     )

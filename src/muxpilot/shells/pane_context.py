@@ -101,7 +101,11 @@ class PaneContext:
 
     def is_in_foreground(self, shell: NestedShell) -> bool | None:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
-        return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
+        if self.is_remote:
+            return None
+        if shell.image is not None and program_image(shell.pid) is None:
+            return False  # it was a process of this host, and has ended
+        return is_in_foreground(shell.pid, self.row.pid)
 
     def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
         """Return whether a job of this command was stopped: its status alone may be any program's own.

@@ -78,6 +78,8 @@ class SharedCommands:
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None:
             command.submitted_at = recorded.asked_ns / NS_PER_S
+        if self.log.failure is not None:
+            command.record_note = f"{self.log.failure}: other muxpilots do not know it."
 
     def load(self) -> Sequence[RecordedCommand]:
         """Read all records. Return the commands that have not ended, in the order of asking."""
