@@ -13,9 +13,9 @@ from muxpilot.journal.owners import OwnerState
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.command_restore import CommandReplay, restore_command
-from muxpilot.shells.pane_exit import read_exit
 from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog, RecordLimits
 from muxpilot.tmux import PaneId, PaneStream, Tmux
+from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.trace import area
 
 _GONE = "The pane has ended: it is gone."
@@ -103,7 +103,7 @@ class CommandArchive:
 
     async def _end_with_pane(self, tmux: Tmux, command: Command, replay: CommandReplay | None) -> None:
         """End a command whose pane is gone: with the pane's status if it ran in the outermost shell."""
-        end = await read_exit(tmux, command.pane)
+        end = await read_exit(tmux.connection, command.pane)
         is_known = end is not None and end.signal is None
         if (
             replay is not None

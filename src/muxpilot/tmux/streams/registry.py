@@ -14,6 +14,7 @@ from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.tmux.streams.ended_journal import read_ended_journal
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes
 from muxpilot.tmux.streams.journal_source import JournalSource
@@ -165,7 +166,11 @@ class Streams:
         """
         begun = [one for one in await self.journals.list(pane) if one.writer_pid is not None]
         found = [one for one in begun if name in (None, one.name)]
-        return read_ended_journal(pane, found[-1], self._trace) if found else None
+        if not found:
+            return None
+        is_last = found[-1].name == begun[-1].name
+        exit_status = await read_exit(self._connection, pane) if is_last else None
+        return read_ended_journal(pane, found[-1], self._trace, exit_status=exit_status)
 
     async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
         """Return the streams of a pane from the one with this name on, up to the one before `before`."""
