@@ -16,6 +16,7 @@ from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandTypingLock
+from muxpilot.shells.pane_exit import close_abandoned_pane
 from muxpilot.shells.pane_log import RecordLimits
 from muxpilot.shells.told_commands import ToldCommands
 from muxpilot.shells.type_command import validate_command
@@ -243,8 +244,18 @@ class CommandRegistry:
 
     async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
         """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""
-        with suppress(NotFound, PaneDead):
-            await self.open_pane(tmux, pane)
+        with suppress(NotFound):
+            try:
+                await self.open_pane(tmux, pane)
+            except PaneDead:
+                await self._end_commands_of(tmux, pane)
+
+    async def _end_commands_of(self, tmux: Tmux, pane: PaneId) -> None:
+        """Find out how the commands of a dead pane have ended, then close the pane if that is ours to do."""
+        for place, recorded in await self._archive.list_all(tmux):
+            if place == pane and recorded.end is None and recorded.id not in self._commands:
+                self._commands[recorded.id] = await self._archive.restore(tmux, pane, recorded)
+        await close_abandoned_pane(tmux, pane)
 
     async def recover(self, tmux: Tmux) -> None:
         """Look after the commands of a server whose muxpilot is gone."""

@@ -212,9 +212,15 @@ class PaneCommands:
             self._monitors[command.id] = self._tasks.start(run.watch(), name=f"watch {command.id}")
 
     def _drop_replaced_shell(self) -> None:
-        """Forget the shell of a pane in which a person has started another program since."""
-        outermost = self.stack.shells[0] if self.stack.shells else None
-        if outermost is not None and not self.pane.is_remote and outermost.pid != self.pane.row.pid:
+        """Forget the shell of a pane in which a person has started another program since.
+
+        The shell of a pane that we created is the pane's process. In others it may be inside of it.
+        """
+        pane, outermost = self.pane, self.stack.shells[0] if self.stack.shells else None
+        if outermost is None or pane.is_remote:
+            return
+        is_own = pane.tmux.streams.is_own_pane(pane.pane)
+        if outermost.pid != pane.row.pid if is_own else pane.has_ended(outermost):
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 

@@ -17,6 +17,8 @@ from typing import Protocol
 from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.tasks import TaskSet
+from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 from muxpilot.tmux.objects.recorded_exit import (
@@ -160,6 +162,7 @@ class ExitKeeper:
     def _on_process_end(self) -> None:
         self._pane.trace.debug("the pane's process has ended")
         self.close()
+        self._pane.activity.restart_silence()  # its last output is still on its way
         self._reporting = self._tasks.start(self._report_end(), name="report end of pane")
 
     async def _report_end(self) -> None:
@@ -196,7 +199,7 @@ class ExitKeeper:
         """Wait for output that is on its way, by another connection than the notice of the process's end."""
         pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
-            await pane.tmux.streams.catch_up(pane.pane)
+            await pane.tmux.streams.catch_up(pane.pane, is_ending=True)
         await pane.read_to_stream_end()
         while pane.activity.silence_s() < quiet_s:
             await pane.activity.wait_for_change(quiet_s)
@@ -236,6 +239,14 @@ class ExitKeeper:
                 return None
             await asyncio.sleep(timing.dead_pane_s / timing.dead_pane_checks)
         return None
+
+
+async def close_abandoned_pane(tmux: Tmux, pane: PaneId) -> None:
+    """Close a dead pane that a muxpilot kept, which was killed before it could close it."""
+    is_ours = f"#{{&&:#{{pane_dead}},#{{==:#{{{_SAVED_OPTION}}},off}}}}"
+    close = BracedCommands.of(("kill-pane", "-t", pane))
+    with suppress(MuxpilotError):  # it is gone
+        await tmux.connection.run(("if-shell", "-F", "-t", pane, is_ours, close))
 
 
 def _text_after_line(rows: Sequence[str], line: str) -> str:

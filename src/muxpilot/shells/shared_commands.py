@@ -23,7 +23,7 @@ from muxpilot.shells.command_records import (
     RecordedCommand,
     TypingRecord,
 )
-from muxpilot.shells.command_restore import NS_PER_S, restore_command
+from muxpilot.shells.command_restore import NS_PER_S, end_of, restore_command
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_log import PaneLog
 
@@ -192,9 +192,7 @@ class SharedCommands:
         place = self._place()
         if command.end_offset is not None:
             place = JournalPlace(place.journal, command.end_offset)
-        status = REFUSED if command.refusal is not None else command.status.value
-        ended_ns = round((command.ended_at or time.monotonic()) * NS_PER_S)
-        self.log.end(command.id, EndedCommand(status, command.exit_code, command.reason, ended_ns, place))
+        self.log.end(command.id, end_of(command, place))
 
     def _place(self) -> JournalPlace:
         stream = self._pane.stream

@@ -116,12 +116,20 @@ class Streams:
         followed = self._followed_panes.get(pane)
         return followed is None or followed.has_source
 
-    async def catch_up(self, pane: PaneId) -> None:
-        """Wait until all output of a pane that tmux has sent so far is in its stream."""
+    async def catch_up(self, pane: PaneId, *, is_ending: bool = False) -> None:
+        """Wait until all output of a pane that tmux has sent so far is in its stream.
+
+        The output of a pane that we created is waited for only if its program is ending: its end is marked
+        otherwise.
+        """
         followed = self._followed_panes.get(pane)
         if followed is not None and followed.control is not None:
             await followed.control.catch_up()
-        elif followed is not None and isinstance(followed.pipe, JournalSource) and not followed.is_own:
+        elif (
+            followed is not None
+            and isinstance(followed.pipe, JournalSource)
+            and (is_ending or not followed.is_own)
+        ):
             await wait_until_written(self._connection, followed.pipe)
 
     async def reconnect(self, pane: PaneId) -> None:
