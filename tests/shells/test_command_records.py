@@ -194,7 +194,7 @@ def test_a_full_disk_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pyte
     folder.mkdir()
     log = pane_log(folder)
 
-    def fail(self: RecordLog, fields: records.Fields) -> int:
+    def fail(self: RecordLog, fields: records.Fields) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -58,7 +58,7 @@ class JobLog:
         except OSError as error:
             self._note_failure(error)
             return []
-        changed = [self.history.apply(found.fields) for found in new]
+        changed = [self.history.apply(fields) for fields in new]
         self._forget_old()
         return list({job.id: job for job in changed if job is not None}.values())
 

@@ -6,9 +6,7 @@ different processes never mix, and no lock is needed: a stopped process blocks n
 
 A file that has grown beyond a limit is put aside as `NAME.old` and a new one begins. A reader reads the old
 file to its end first. A writer that finds its file put aside after the write adds the record to the new file
-as well, so readers must accept a record twice.
-
-The position of a record grows with the order of writing, also across files. All readers see the same order.
+as well, so readers must accept a record twice. All readers see the same order.
 """
 
 from __future__ import annotations
@@ -22,23 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot import file_lock
-from muxpilot.records import record
 from muxpilot.trace import Trace, area
 
 _MOST_BYTES = 4 << 20
 _READ_BYTES = 1 << 20
-# The position of a record is the number of its file, times this, plus the offset in the file.
-_FILE_SPAN = 1 << 40
-_HEADER = b"muxpilot records 1 "
-_LONGEST_HEADER = 64
+_HEADER = b"muxpilot records 1\n"
 
-
-@record
-class LogRecord:
-    """One record, and its position in the order of writing."""
-
-    position: int
-    fields: Mapping[str, Any]
+Fields = Mapping[str, Any]
 
 
 class RecordLog:
@@ -50,7 +38,6 @@ class RecordLog:
         self._trace = trace or area("journal")
         self._file = -1  # open for reading
         self._append_file = -1
-        self._number = 0  # of the file that is open for reading
         self._offset = 0
         self._torn = b""
         self._has_read_old = False
@@ -66,24 +53,21 @@ class RecordLog:
     def is_large(self) -> bool:
         return self.size > self._most_bytes
 
-    def append(self, fields: Mapping[str, Any]) -> int:
-        """Add a record and return its position. Raise OSError if it cannot be written whole."""
+    def append(self, fields: Fields) -> None:
+        """Add a record. Raise OSError if it cannot be written whole."""
         line = _encode(fields)
         while True:
             file = self._find_append_file()
-            written = os.write(file, line)
-            end = os.lseek(file, 0, os.SEEK_CUR)
-            if written != len(line):
+            if os.write(file, line) != len(line):
                 raise OSError("The record was not written whole.")
             if _is_at(self._path, file):
-                position = _read_number(file) * _FILE_SPAN + end
-                self._trace.debug("record written", kind=fields.get("t"), position=position)
-                return position
+                self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
+                return
             self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
 
-    def read_new(self) -> list[LogRecord]:
+    def read_new(self) -> list[Fields]:
         """Return the records that were added since the last call, in the order of writing."""
-        found: list[LogRecord] = []
+        found: list[Fields] = []
         if not self._has_read_old:
             self._has_read_old = True
             self._read_old_file(found)
@@ -145,11 +129,10 @@ class RecordLog:
 
     def _create(self) -> None:
         """Create a file with its header. It gets its name when the header is in it."""
-        number = _number_of(self._old_path) + 1
         unnamed = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, _HEADER + b"%d\n" % number)
+            os.write(file, _HEADER)
         finally:
             os.close(file)
         with suppress(FileExistsError):  # another process was faster
@@ -164,40 +147,38 @@ class RecordLog:
         except OSError as error:
             self._trace.warning("records cannot be read", path=path, error=error)
             return False
-        self._number, self._offset, self._torn = _read_number(self._file), 0, b""
+        self._offset, self._torn = 0, b""
         return True
 
-    def _read_old_file(self, found: list[LogRecord]) -> None:
+    def _read_old_file(self, found: list[Fields]) -> None:
         if self._open_for_reading(self._old_path):
             self._read_to_end(found)
             self._close_read_file()
 
-    def _read_to_end(self, found: list[LogRecord]) -> None:
+    def _read_to_end(self, found: list[Fields]) -> None:
         while data := os.pread(self._file, _READ_BYTES, self._offset):
             self._offset += len(data)
             *lines, self._torn = (self._torn + data).split(b"\n")
-            end = self._offset - len(self._torn)
-            positions = _line_ends(lines, end)
-            for line, position in zip(lines, positions, strict=True):
-                self._take_line(line, position, found)
+            for line in lines:
+                self._take_line(line, found)
 
-    def _take_line(self, line: bytes, position: int, found: list[LogRecord]) -> None:
-        if not line or line.startswith(_HEADER):
+    def _take_line(self, line: bytes, found: list[Fields]) -> None:
+        if not line or line == _HEADER.rstrip():
             return
         fields = _decode(line)
         if fields is None:
-            self._trace.warning("damaged record skipped", path=self._path, at=position, length=len(line))
+            self._trace.warning("damaged record skipped", path=self._path, length=len(line))
             return
-        found.append(LogRecord(self._number * _FILE_SPAN + position, fields))
+        found.append(fields)
 
 
-def _encode(fields: Mapping[str, Any]) -> bytes:
+def _encode(fields: Fields) -> bytes:
     """Return the line of a record. It begins with a newline too, which ends a torn line before it."""
     text = json.dumps(fields, separators=(",", ":")).encode()
     return b"\n%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _decode(line: bytes) -> Mapping[str, Any] | None:
+def _decode(line: bytes) -> Fields | None:
     checksum, _, text = line.partition(b" ")
     try:
         if int(checksum, 16) != zlib.crc32(text):
@@ -208,35 +189,8 @@ def _decode(line: bytes) -> Mapping[str, Any] | None:
     return fields if isinstance(fields, dict) else None
 
 
-def _line_ends(lines: list[bytes], end: int) -> list[int]:
-    """Return the offset after each line and its newline, if the last of them ends at `end`."""
-    ends = []
-    for line in reversed(lines):
-        ends.append(end)
-        end -= len(line) + 1
-    return ends[::-1]
-
-
 def _is_at(path: Path, file: int) -> bool:
     try:
         return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
         return False
-
-
-def _read_number(file: int) -> int:
-    """Return the number of a file, from its header. A damaged header counts as the first file."""
-    header = os.pread(file, _LONGEST_HEADER, 0).partition(b"\n")[0]
-    number = header.removeprefix(_HEADER)
-    return int(number) if header.startswith(_HEADER) and number.isdigit() else 0
-
-
-def _number_of(path: Path) -> int:
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return 0
-    try:
-        return _read_number(file)
-    finally:
-        os.close(file)

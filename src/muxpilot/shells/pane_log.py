@@ -64,7 +64,7 @@ class PaneLog:
         if self._log is None:
             return
         try:
-            new = [found.fields for found in self._log.read_new()]
+            new = self._log.read_new()
         except OSError as error:
             self._note_failure(error)
             return
