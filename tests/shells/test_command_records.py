@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.journal import record_log
 from muxpilot.journal.owners import Owners, OwnerState
 from muxpilot.journal.record_log import RecordLog
 from muxpilot.shells import command_records as records
@@ -179,7 +180,9 @@ def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytes
     log = pane_log(folder)
     log.ask(asked("a", log.own_token))
     typed = log.begin_typing("a", PLACE, shell="f" * 32, stack=[])
-    monkeypatch.setattr(RecordLog, "is_large", property(lambda self: self.size > 2000))
+    monkeypatch.setattr(record_log, "_MOST_BYTES", 2000)
+    log = pane_log(folder)
+    log.take_news()
     for number in range(40):
         log.ask(asked(f"b{number}", log.own_token))
         log.end(f"b{number}", END)

@@ -7,6 +7,7 @@ log works in memory: jobs run as before, but no other muxpilot knows them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from muxpilot.jobs import job_records as records
@@ -58,6 +59,10 @@ class JobLog:
         except OSError as error:
             self._note_failure(error)
             return []
+        return self._take(new)
+
+    def _take(self, new: Sequence[Fields]) -> list[Job]:
+        """Take records into the history. Return the jobs that they changed."""
         changed = [self.history.apply(fields) for fields in new]
         self._forget_old()
         return list({job.id: job for job in changed if job is not None}.values())
@@ -94,17 +99,15 @@ class JobLog:
         """Write a record, then take it into the history with all that were written before it."""
         if self._log is not None:
             try:
-                self._log.append(fields)
-                changed = self.sync()
+                is_next = self._log.append(fields)
+                changed = self._take([fields]) if is_next else self.sync()
                 self._rotate(self._log)
             except OSError as error:
                 self._note_failure(error)
             else:
                 self._has_failed = False
                 return changed
-        job = self.history.apply(fields)
-        self._forget_old()
-        return [job] if job is not None else []
+        return self._take([fields])
 
     def _forget_old(self) -> None:
         self.history.forget_old(most=self._most, before_ns=time.monotonic_ns() - int(self._kept_s * 1e9))

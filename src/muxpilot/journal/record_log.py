@@ -32,38 +32,45 @@ Fields = Mapping[str, Any]
 class RecordLog:
     """One log. `append` adds a record; `read_new` returns those that were added since the last call."""
 
-    def __init__(self, path: Path, *, most_bytes: int = _MOST_BYTES, trace: Trace | None = None) -> None:
+    def __init__(self, path: Path, *, most_bytes: int | None = None, trace: Trace | None = None) -> None:
         self._path = path
-        self._most_bytes = most_bytes
+        self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         self._trace = trace or area("journal")
         self._file = -1  # open for reading
         self._append_file = -1
+        self.size = 0  # of the newest file, when a record was last added
         self._offset = 0
         self._torn = b""
         self._has_read_old = False
 
     @property
-    def size(self) -> int:
-        """Return the size of the newest file, or 0 if there is none."""
-        with suppress(OSError):
-            return self._path.stat().st_size
-        return 0
-
-    @property
     def is_large(self) -> bool:
+        """Return whether the newest file, as it was last written to, should be put aside."""
         return self.size > self._most_bytes
 
-    def append(self, fields: Fields) -> None:
-        """Add a record. Raise OSError if it cannot be written whole."""
+    def append(self, fields: Fields) -> bool:
+        """Add a record. Raise OSError if it cannot be written whole.
+
+        Return True if it was the next that `read_new` would return: it is left out there.
+        """
         line = _encode(fields)
         while True:
             file = self._find_append_file()
             if os.write(file, line) != len(line):
                 raise OSError("The record was not written whole.")
             if _is_at(self._path, file):
+                self.size = os.lseek(file, 0, os.SEEK_CUR)
                 self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
-                return
+                return self._skip_own(len(line))
             self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
+
+    def _skip_own(self, length: int) -> bool:
+        """Skip what this process has just written, if nothing else is left to read before it."""
+        is_same_file = self._file >= 0 and _is_at(self._path, self._file)
+        if not is_same_file or self._torn or self._offset != self.size - length:
+            return False
+        self._offset = self.size
+        return True
 
     def read_new(self) -> list[Fields]:
         """Return the records that were added since the last call, in the order of writing."""
@@ -85,8 +92,8 @@ class RecordLog:
         """Begin a new file. Return False if another process is about to do the same."""
         guard = file_lock.open_lock_file(self._path.with_suffix(".rotate"))
         try:
-            if not self.is_large or not file_lock.try_lock(guard):
-                return False
+            if not file_lock.try_lock(guard) or _size_of(self._path) <= self._most_bytes:
+                return False  # another process does it, or has done it
             os.replace(self._path, self._old_path)
             self._trace.debug("record file put aside", path=self._path)
             return True
@@ -187,6 +194,12 @@ def _decode(line: bytes) -> Fields | None:
     except ValueError:
         return None
     return fields if isinstance(fields, dict) else None
+
+
+def _size_of(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
 
 
 def _is_at(path: Path, file: int) -> bool:

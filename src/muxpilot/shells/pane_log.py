@@ -68,11 +68,14 @@ class PaneLog:
         except OSError as error:
             self._note_failure(error)
             return
+        if new:
+            self._take(new)
+
+    def _take(self, new: Sequence[Fields]) -> None:
         for fields in new:
             self.history.apply(fields)
         self._news += new
-        if new:
-            self._forget_old()
+        self._forget_old()
 
     def _forget_old(self) -> None:
         before_ns = time.monotonic_ns() - round(self._limits.kept_s * _NS_PER_S)
@@ -141,17 +144,26 @@ class PaneLog:
 
     def _append(self, fields: Fields) -> None:
         """Write a record, then take it into the history with all that were written before it."""
-        if self._log is not None:
-            try:
-                self._log.append(fields)
-                self._rotate()
-            except OSError as error:
-                self._note_failure(error)
-            else:
-                self.failure = None
-                self._sync()
-                return
-        self.history.apply(fields)
+        if self._write(fields):
+            self._take([fields])
+        else:
+            self._sync()
+        try:
+            self._rotate()
+        except OSError as error:
+            self._note_failure(error)
+
+    def _write(self, fields: Fields) -> bool:
+        """Write a record. Return False if others were written before it: then all of them must be read."""
+        if self._log is None:
+            return True
+        try:
+            is_next = self._log.append(fields)
+        except OSError as error:
+            self._note_failure(error)
+            return True
+        self.failure = None
+        return is_next
 
     def _rotate(self) -> None:
         """Begin a new file when this one is large, and write what has not ended into it once more."""
