@@ -45,6 +45,7 @@ class ResourceEntry:
     uri: str
     name: str
     mime: str
+    description: str
 
 
 class LiveSource(Protocol):
@@ -118,12 +119,10 @@ class Resources:
         plain = [row for row in self.rows if row.variable is None]
         if not await self._dispatch.may_read(plain[0].tool):  # the server itself may be out of reach
             return []
-        entries = [ResourceEntry(row.template, row.title, row.mime) for row in plain if self._is_listed(row)]
+        entries = [_entry(row, row.template, row.title) for row in plain if self._is_listed(row)]
         for variable, source in self._live.items():
             for row in self._listed_rows(variable):
-                entries += [
-                    ResourceEntry(_fill(row, item), title, row.mime) for item, title in source.entries()
-                ]
+                entries += [_entry(row, _fill(row, item), title) for item, title in source.entries()]
         tmux = self._servers.default
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
@@ -143,7 +142,7 @@ class Resources:
     ) -> Sequence[ResourceEntry]:
         """Return the resources of those objects, given by id and name, that the policy lets a client read."""
         return [
-            ResourceEntry(_fill(row, identity), f"{noun} {sanitize_text(name)}", row.mime)
+            _entry(row, _fill(row, identity), f"{noun} {sanitize_text(name)}")
             for row in self._listed_rows(variable)
             for identity, name in names
             if await self._dispatch.may_read(row.tool, **{variable: identity})
@@ -157,7 +156,7 @@ class Resources:
             name = sanitize_text(f"Pane {pane.id} of {session}: {pane.current_command}")
             for row in self._listed_rows("paneId"):
                 title = f"{name} (facts)" if row.template.endswith("/info") else name
-                entries.append(ResourceEntry(_fill(row, _encode_pane(pane.id)), title, row.mime))
+                entries.append(_entry(row, _fill(row, _encode_pane(pane.id)), title))
         return entries
 
     def _listed_rows(self, variable: str) -> Sequence[ResourceRow]:
@@ -312,6 +311,10 @@ def _decode_value(name: str, text: str) -> object:
 
 def _encode_pane(pane: PaneId) -> str:
     return pane.replace("%25", "%2525", 1) if len(pane) > 3 else pane
+
+
+def _entry(row: ResourceRow, uri: str, name: str) -> ResourceEntry:
+    return ResourceEntry(uri, name, row.mime, row.description)
 
 
 def _fill(row: ResourceRow, value: str) -> str:

@@ -55,8 +55,9 @@ LAYERS: dict[str, str] = {
     "dispatch": "call_progress calls config tmux toolkit",
     "resources": "terminal tmux toolkit",
     "app": "audit calls config dialects dispatch policy resources shell_table shells tmux tools watch",
+    "protocol": "",
     "web": "config",
-    "server": "app calls config resources toolkit watch web",
+    "server": "app calls config protocol resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",
     "cli": "app audit calls config files pictures policy processes record server shell_table terminal tmux "
     "toolkit tools view web",
@@ -70,11 +71,7 @@ LIBRARIES = {
     "rapidfuzz": "patterns",
     "tree_sitter": "policy",
     "tree_sitter_bash": "policy",
-    "mcp": "server",
-    "mcp_types": "server",
-    "anyio": "server",
-    "pydantic": "server",
-    "starlette": "server",
+    "httptools": "web",
     "uvicorn": "web",
 }
 

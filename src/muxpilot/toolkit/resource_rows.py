@@ -18,6 +18,7 @@ class ResourceRow:
     tool: str
     title: str
     mime: str
+    description: str
     # Arguments that the address implies.
     fixed: tuple[tuple[str, object], ...] = ()
     # The tool that lists such resources, where policy may close it while the reader is open.

@@ -160,7 +160,7 @@ async def test_methods_without_a_session(
 async def test_a_request_in_no_session_is_refused_and_one_of_another_type_too(web: HttpClient) -> None:
     assert (await web.post(request("tools/list"))).status_code == 400
     assert (await web.post(request("tools/list"), mcp_session_id="none")).status_code == 404
-    assert (await web.post(initialize_request(), content_type="text/plain")).status_code == 400
+    assert (await web.post(initialize_request(), content_type="text/plain")).status_code == 415
     assert (await web.post(initialize_request(), accept="text/html")).status_code == 406
     assert (await web.send("GET", web.url.removesuffix("/mcp") + "/")).status_code == 404
 
