@@ -21,7 +21,7 @@ from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
-from muxpilot.tools import RESOURCES, TOOLS
+from muxpilot.tools import COMPLETIONS, RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
@@ -92,7 +92,7 @@ def build(settings: Settings, timing: Timing | None = None) -> App:
         "watchId": WatchSource(services.watches),
         "commandId": CommandSource(services.shells),
     }
-    resources = Resources(dispatch, servers, RESOURCES, live)
+    resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
 

@@ -15,7 +15,7 @@ from muxpilot.tmux import ListedPane, PaneId, Window
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.resource_rows import ResourceRow
+from muxpilot.toolkit.resource_rows import CompletionRow, ResourceRow
 from muxpilot.trace import area
 
 # Errors that mean that nothing is there, also if no tmux runs. All others mean "could not ask".
@@ -94,8 +94,10 @@ class Resources:
         servers: TmuxServers,
         rows: Sequence[ResourceRow],
         live: Mapping[str, LiveSource],
+        completions: Sequence[CompletionRow] = (),
     ) -> None:
         self.rows = rows
+        self._completions = {row.variable: row for row in completions}
         self._dispatch = dispatch
         self._servers = servers
         self._live = live
@@ -136,6 +138,19 @@ class Resources:
             *await self._list_readable("windowId", "Window", named.items()),
             *self._panes(windows, panes),
         ]
+
+    async def list_values(self, variable: str) -> Sequence[str]:
+        """Return the values of a variable that the policy lets a client see, for completion."""
+        row = self._completions.get(variable)
+        if row is None or not self._dispatch.is_tool_open(row.tool):
+            return []
+        answer = await self._dispatch.read(row.tool, {})
+        if answer.error == NoServer.code:
+            return []
+        if answer.error is not None or answer.structured is None:
+            raise ResourceFailed(answer.text, is_missing=False)
+        found = (str(each[field]) for each in answer.structured[row.rows] for field in row.fields)
+        return list(dict.fromkeys(found))
 
     async def _list_readable(
         self, variable: str, noun: str, names: Iterable[tuple[str, str]]

@@ -36,11 +36,11 @@ class ResultFinisher:
         if revision.has_handshake:
             return result
         if isinstance(result, JsonText):
-            return JsonText(result[:-1] + self._ending(method))
+            return JsonText(result[:-1] + self._last_fields(method))
         fields = {"resultType": "complete"} | self._cache_hints(method, result) | result
         return fields | {"_meta": {**self._meta, **result.get("_meta", {})}}
 
-    def _ending(self, method: str) -> str:
+    def _last_fields(self, method: str) -> str:
         """Return the last fields of a result that is written already."""
         if method not in self._endings:
             fields = {"resultType": "complete"} | self._cache_hints(method, {}) | {"_meta": self._meta}

@@ -51,7 +51,7 @@ class _UnsentChanges:
 
 
 async def serve_changes(resources: Resources, ctx: RequestContext) -> Result:
-    """Acknowledge what can be followed, then send each change until the request is cancelled.
+    """Confirm what can be followed, then send each change until the request is cancelled.
 
     Following begins before the acknowledgement, so that no change is lost between them.
     """

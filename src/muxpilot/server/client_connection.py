@@ -74,7 +74,7 @@ class ClientConnection:
         return response.result
 
     def handle_response(self, response: RpcResponse) -> None:
-        """Hand a client's answer to the task that waits for it. Others are dropped."""
+        """Pass a client's answer to the task that waits for it. Others are dropped."""
         future = self._questions.get(str(response.id))
         _trace.debug("client has answered", is_awaited=future is not None)
         if future is not None and not future.done():

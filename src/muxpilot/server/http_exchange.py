@@ -137,7 +137,7 @@ class HttpCall:
     async def run(self, work: Awaitable[tuple[bytes, ProtocolError | None]]) -> None:
         """Wait for the answer and send it. `work` returns the answer, and its error if it is one."""
         loop = asyncio.get_running_loop()
-        timers = [loop.call_later(PING_S, self._start_beside, self._ping)]
+        timers = [loop.call_later(PING_S, self._start_beside, self._send_pings)]
         if self._ends_with_connection:
             timers.append(loop.call_later(_WATCH_AFTER_S, self._start_beside, self._watch_connection))
         try:
@@ -191,7 +191,7 @@ class HttpCall:
         self._beside = self._beside or TaskSet(_trace)
         self._beside.start(work())
 
-    async def _ping(self) -> None:
+    async def _send_pings(self) -> None:
         while True:
             async with self._lock:
                 await self._begin_stream()

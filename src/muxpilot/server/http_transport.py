@@ -172,7 +172,7 @@ class HttpTransport:
             return encode_error(request.id, error), error
 
     async def _get(self, http: HttpRequest) -> None:
-        """Carry the stream of notifications of a session, or the rest of a stream that was interrupted."""
+        """Send the stream of notifications of a session, or the rest of a stream that was interrupted."""
         if not _accepts(http, b"text/event-stream"):
             await _refuse(http, 406, "Accept text/event-stream")
             return

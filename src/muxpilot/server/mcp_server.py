@@ -41,7 +41,7 @@ class MuxpilotServer:
         self._handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
-            "ping": self._ping,
+            "ping": self._answer_ping,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
         }
@@ -76,7 +76,7 @@ class MuxpilotServer:
     async def _discover(self, ctx: RequestContext, params: Params) -> Result:
         return {"supportedVersions": list(STATELESS_VERSIONS), **self._description}
 
-    async def _ping(self, ctx: RequestContext, params: Params) -> Result:
+    async def _answer_ping(self, ctx: RequestContext, params: Params) -> Result:
         return {}
 
     @functools.cached_property
@@ -165,7 +165,7 @@ class MuxpilotServer:
     async def _complete(self, ctx: RequestContext, params: Params) -> Result:
         from muxpilot.server.completions import complete  # most clients do without
 
-        return await complete(self._app, params)
+        return await complete(self._app.resources, params)
 
     async def _list_prompts(self, ctx: RequestContext, params: Params) -> Result:
         return {"prompts": [prompt.listing for prompt in PROMPTS.values()]}

@@ -9,7 +9,7 @@ from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tmux import PaneId, SessionId, WindowId
-from muxpilot.toolkit.resource_rows import JSON, TEXT, ResourceRow
+from muxpilot.toolkit.resource_rows import JSON, TEXT, CompletionRow, ResourceRow
 from muxpilot.toolkit.resource_uris import COMMAND_RESULT
 from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
@@ -84,6 +84,15 @@ RESOURCES = (
         "What the watch waits for, or its result",
     ),
     ResourceRow("tmux://buffer/{name}", "show-buffer", "A paste buffer", TEXT, "The content of the buffer"),
+)
+
+
+COMPLETIONS = (
+    CompletionRow("paneId", "list-panes", "panes", ("id",)),
+    CompletionRow("windowId", "list-windows", "windows", ("id",)),
+    CompletionRow("sessionId", "list-sessions", "sessions", ("name", "id")),
+    CompletionRow("commandId", "list-commands", "commands", ("commandId",)),
+    CompletionRow("name", "list-buffers", "buffers", ("name",)),
 )
 
 
