@@ -1,4 +1,4 @@
-"""Completions: the ids and names of panes, sessions, windows and buffers for an argument that is being typed."""
+"""Completions: ids and names of panes, sessions, windows and buffers for an argument that is being typed."""
 
 from __future__ import annotations
 
