@@ -78,13 +78,11 @@ def _answer(tool: Tool) -> str:
 def _shape(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_shape(part) for part in schema["anyOf"])
-    if "anyOf" in schema:
-        return "?"
     if schema["type"] == "array":
         return f"[{_shape(schema['items'])}]"
     if schema["type"] == "object":
         return f"{{{', '.join(_fields(schema))}}}"
-    return ""
+    return "" if isinstance(schema["type"], str) else "?"
 
 
 def _fields(schema: dict[str, Any]) -> Iterator[str]:
