@@ -96,7 +96,7 @@ def on_the_wire(scope: Scope) -> str:
     from muxpilot.server.mcp_server import MuxpilotServer
 
     server = MuxpilotServer(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
-    return server._tools
+    return server.introduction.tools
 
 
 def tokens(text: str) -> int:

@@ -57,6 +57,11 @@ class LineReader:
         self._is_watched = False
         self._is_ended = False
 
+    def feed(self, data: bytes) -> None:
+        """Take bytes that were read from the descriptor already."""
+        if data:
+            self._split_lines(data)
+
     def end(self) -> None:
         """Report the end of input from now on, and drop lines that were not read."""
         self._lines.clear()

@@ -82,6 +82,7 @@ class HttpChecks:
             body = await _read_body(headers, receive) if method == "POST" else b""
             await self._inner(HttpRequest(method, headers, scope["headers"], body, receive, send_and_note))
         except HttpRefusal as refusal:
+            _trace.info("request refused", status=refusal.status, method=method)
             await send_refusal(send, refusal)
         except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
             words = report_incident(f"{method} {PATH}")

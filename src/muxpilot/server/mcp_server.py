@@ -7,25 +7,22 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from muxpilot import __version__
 from muxpilot.app import App
 from muxpilot.calls import Caller, UnknownTool, no_progress, report_incident, watch_not_owned
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.protocol.change_streams import RESOURCE_UPDATED, RESOURCES_CHANGED
 from muxpilot.protocol.elicitation import InputRequired
-from muxpilot.protocol.messages import JsonText, Params, Result, encode_tool_result, to_json_text
+from muxpilot.protocol.messages import Params, Result, encode_tool_result, to_json_text
 from muxpilot.protocol.results import ResultFinisher
-from muxpilot.protocol.revisions import STATELESS_VERSIONS
 from muxpilot.protocol.rpc_errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from muxpilot.resources import ResourceFailed
 from muxpilot.server.channel import CAPABILITY, push_watch_results
 from muxpilot.server.client_connection import RequestContext
 from muxpilot.server.instructions import INSTRUCTIONS
+from muxpilot.server.introduction import METHODS, SERVER_INFO, Introduction
 from muxpilot.server.prompts import PROMPTS
 from muxpilot.server.subscriptions import with_timeout
 from muxpilot.toolkit.answers import Answer
-
-SERVER_INFO = {"name": "muxpilot", "title": "muxpilot", "version": __version__}
 
 _RESOURCE_LIST = ""  # no resource has this address
 
@@ -38,13 +35,8 @@ class MuxpilotServer:
     def __init__(self, app: App) -> None:
         self._app = app
         self._results = ResultFinisher(SERVER_INFO)
-        self._handlers: dict[str, Handler] = {
-            "initialize": self._initialize,
-            "server/discover": self._discover,
-            "ping": self._answer_ping,
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-        }
+        self._handlers: dict[str, Handler] = dict.fromkeys(METHODS, self._introduce)
+        self._handlers["tools/call"] = self._call_tool
         if app.dialect is None:  # resources and prompts describe the native tools
             self._handlers |= {
                 "resources/list": self._list_resources,
@@ -70,18 +62,17 @@ class MuxpilotServer:
             result = _explain(error, ctx)
         return self._results.finish(method, result, ctx.facts.revision)
 
-    async def _initialize(self, ctx: RequestContext, params: Params) -> Result:
-        return {"protocolVersion": ctx.facts.revision.version, "serverInfo": SERVER_INFO, **self._description}
-
-    async def _discover(self, ctx: RequestContext, params: Params) -> Result:
-        return {"supportedVersions": list(STATELESS_VERSIONS), **self._description}
-
-    async def _answer_ping(self, ctx: RequestContext, params: Params) -> Result:
-        return {}
+    async def _introduce(self, ctx: RequestContext, params: Params) -> Result:
+        return self.introduction.answer(ctx.request.method, ctx.facts.revision)
 
     @functools.cached_property
-    def _description(self) -> dict[str, Any]:
-        """Return the capabilities and instructions, the same in both eras. Tools and prompts never change."""
+    def introduction(self) -> Introduction:
+        """Return what clients ask for first."""
+        tools = to_json_text({"tools": [tool.listing for tool in self._app.dispatch.offered.values()]})
+        return Introduction(self._describe(), tools)
+
+    def _describe(self) -> dict[str, Any]:
+        """Return the capabilities and instructions. Tools and prompts never change."""
         dialect = self._app.dialect
         capabilities: dict[str, Any] = {"tools": {"listChanged": False}}
         if dialect is None:
@@ -96,13 +87,6 @@ class MuxpilotServer:
             "capabilities": capabilities,
             "instructions": INSTRUCTIONS if dialect is None else dialect.instructions,
         }
-
-    @functools.cached_property
-    def _tools(self) -> JsonText:
-        return to_json_text({"tools": [tool.listing for tool in self._app.dispatch.offered.values()]})
-
-    async def _list_tools(self, ctx: RequestContext, params: Params) -> Result:
-        return self._tools
 
     async def _call_tool(self, ctx: RequestContext, params: Params) -> Result:
         caller = Caller(

@@ -60,10 +60,11 @@ class StdioStreams:
 
 
 @asynccontextmanager
-async def open_stdio() -> AsyncIterator[StdioStreams]:
-    """Take over stdin and stdout for the protocol, until the block ends."""
+async def open_stdio(unread: bytes = b"") -> AsyncIterator[StdioStreams]:
+    """Take over stdin and stdout for the protocol, until the block ends. `unread` was read before."""
     with take_over_descriptor(0, os.O_RDONLY) as near, take_over_descriptor(1, os.O_WRONLY) as far:
         reader, writer, unanswered = LineReader(near), ByteWriter(far), PendingRequests()
+        reader.feed(unread)
         try:
             yield StdioStreams(
                 IncomingMessages(reader, writer, unanswered), OutgoingMessages(writer, unanswered)
