@@ -129,6 +129,10 @@ PARTS = {
         "random JSON-RPC over stdio",
         script("fuzz", quick=("--messages", "1000"), full=("--messages", "20000")),
     ),
+    "messages": Part(
+        "random messages over stdio and HTTP in both protocol eras, against the SDK's word",
+        script("fuzz_protocol", quick=("--messages", "4000"), full=("--messages", "100000")),
+    ),
     "lives": Part(
         "starts and stops leave nothing",
         script("lives", quick=("--cycles", "20", "--calls", "0"), full=("--cycles", "1000", "--calls", "0")),

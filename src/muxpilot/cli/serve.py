@@ -47,7 +47,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 
 def _load_engine() -> None:
-    """Import what serving needs. It takes much longer than the first answers."""
+    """Load what serving needs. It takes much longer than the first answers."""
     with _garbage_collection_paused():
         import muxpilot.server.lifecycle  # noqa: F401
 
