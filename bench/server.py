@@ -2,10 +2,10 @@
 
     ./dev bench server [--rounds N] [--starts N]
 
-Version 1 is the commit before muxpilot had a protocol core of its own. Its source is put into .cache, and runs
-with the packages that are installed for development. The contestants take turns, ten calls at a time, each
-on a tmux of its own. It ends with 0 whether the bars are met or not: a noisy machine is not a failure, but it
-says so.
+Version 1 is the commit before muxpilot had a protocol core of its own. Its source is put into .cache, and
+runs with the packages that are installed for development. The contestants take turns, ten calls at a time,
+each on a tmux of its own. It ends with 0 whether the bars are met or not: a noisy machine is not a failure,
+but it says so.
 """
 
 from __future__ import annotations

@@ -46,6 +46,31 @@ def test_records_of_the_same_values_are_equal_and_hash_alike() -> None:
     assert Point(0, 0) != Named(0, 0)
 
 
+@record
+class Checked:
+    parts: list[int] = field(default_factory=list)
+    total: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", sum(self.parts))
+
+
+@record
+class Empty:
+    pass
+
+
+def test_records_are_made_as_dataclasses_are() -> None:
+    assert (Point(1).y, Point(y=2, x=1).y, Named(1, name="a").name) == (0, 2, "a")
+    assert Checked([1, 2]).total == 3
+    assert Checked().parts is not Checked().parts
+    assert Empty() == Empty()
+    wrong: list[tuple[tuple[object, ...], dict[str, int]]] = [((), {}), ((1,), {"z": 2}), ((1, 2, "", 4), {})]
+    for args, kwargs in wrong * 2:  # the first record of a class, and later ones
+        with pytest.raises(TypeError):
+            vars(Point)["__init__"](Point(1), *args, **kwargs)
+
+
 def test_a_record_shows_its_values_unless_it_says_otherwise() -> None:
     assert repr(Point(1, 2, "hidden")) == "Point(x=1, y=2)"
     assert repr(Named(1)) == "<origin>"
