@@ -43,10 +43,12 @@ def _compile_init_later(made: Any) -> None:
 
 
 def _compile_init(made: Any) -> Any:
-    """Return the `__init__` that dataclasses would generate. All fields are positional."""
+    """Return the `__init__` that dataclasses would generate. Fields after `KW_ONLY` are given by name."""
     names: dict[str, Any] = {"_MISSING": MISSING}
     parameters, lines = [], []
-    for row in fields(made):
+    for row in sorted(fields(made), key=lambda each: bool(each.kw_only)):
+        if row.kw_only and "*" not in parameters:
+            parameters.append("*")
         default, value = f"_default_{row.name}", row.name
         if row.default_factory is not MISSING:
             names[default] = row.default_factory
