@@ -44,7 +44,8 @@ LAYERS: dict[str, str] = {
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.
     "toolkit": "config terminal tmux",
-    "calls": "tmux toolkit",
+    # A tool may put a question to the person who uses the client.
+    "calls": "protocol tmux toolkit",
     "tools": "buffers calls files patterns pictures processes reading record repl shells terminal tmux "
     "toolkit watch",
     # tools: a dialect is a table over them.
@@ -52,7 +53,7 @@ LAYERS: dict[str, str] = {
     "policy": "config patterns processes shell_table tmux toolkit",
     "audit": "calls config processes tmux toolkit",
     "call_progress": "calls",
-    "dispatch": "call_progress calls config tmux toolkit",
+    "dispatch": "call_progress calls config protocol tmux toolkit",
     "resources": "terminal tmux toolkit",
     "app": "audit calls config dialects dispatch policy resources shell_table shells tmux tools watch",
     "protocol": "",

@@ -9,9 +9,9 @@ from typing import Any
 
 from muxpilot.app import App
 from muxpilot.calls import Caller, UnknownTool, no_progress, report_incident, watch_not_owned
-from muxpilot.errors import BadInput, MuxpilotError
+from muxpilot.errors import BadInput, MuxpilotError, Unavailable
 from muxpilot.protocol.change_streams import RESOURCE_UPDATED, RESOURCES_CHANGED
-from muxpilot.protocol.elicitation import InputRequired
+from muxpilot.protocol.elicitation import InputRequired, PersonAnswer, Question
 from muxpilot.protocol.messages import Params, Result, encode_tool_result, to_json_text
 from muxpilot.protocol.results import ResultFinisher
 from muxpilot.protocol.rpc_errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
@@ -93,6 +93,7 @@ class MuxpilotServer:
             no_progress if ctx.facts.progress_token is None else ctx.report_progress,
             push_watch_results(ctx.connection) if self._app.settings.channel else None,
             watch_not_owned if ctx.subscriptions is None else ctx.subscriptions.own_watch,
+            functools.partial(_ask_person, ctx),
         )
         return _to_result(
             await self._app.dispatch.call(params["name"], params.get("arguments") or {}, caller)
@@ -161,6 +162,14 @@ class MuxpilotServer:
         text = prompt.fill(params.get("arguments") or {})
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return {"description": prompt.description, "messages": [message]}
+
+
+async def _ask_person(ctx: RequestContext, question: Question) -> PersonAnswer:
+    """Put a tool's question to the person. A client that cannot ask is a failure of the tool."""
+    try:
+        return await ctx.ask_person(question)
+    except ProtocolError as error:
+        raise Unavailable(str(error)) from None
 
 
 def _explain(error: Exception, ctx: RequestContext) -> Result:
