@@ -325,7 +325,8 @@ def _decode_value(name: str, text: str) -> object:
 
 
 def _encode_pane(pane: PaneId) -> str:
-    return pane.replace("%25", "%2525", 1) if len(pane) > 3 else pane
+    """Return a pane's id as an address must spell it: a lone percent sign is not allowed there."""
+    return pane.replace("%", "%25", 1)
 
 
 def _entry(row: ResourceRow, uri: str, name: str) -> ResourceEntry:

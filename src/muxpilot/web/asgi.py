@@ -43,7 +43,8 @@ def check_host_and_origin(headers: Mapping[bytes, bytes], *, is_local: bool) -> 
 def collect_headers(scope: AsgiScope) -> Mapping[bytes, bytes]:
     """Return the headers. The values of a repeated one are joined, so that no check accepts them."""
     found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
+    for name, given in scope["headers"]:
+        value = given.strip(b" \t")  # blanks around a value are not part of it
         found[name] = found[name] + b", " + value if name in found else value
     return found
 

@@ -61,6 +61,20 @@ async def test_who_gets_in(web: HttpClient, headers: dict[str, str], status: int
     assert TOKEN not in response.text
 
 
+async def test_blanks_around_the_value_of_a_header_do_not_count(web: HttpClient) -> None:
+    reader, writer = await connect(web)
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+    blank = ("accept:  application/json, text/event-stream \t", f"content-length: {len(body)}  ")
+    head = request_head(web, *blank).replace(
+        b"content-type: application/json", b"content-type:\tapplication/json "
+    )
+    writer.write(head + body)
+    answer = await asyncio.wait_for(reader.read(1 << 16), LIMIT_S)
+    assert answer.startswith(b"HTTP/1.1 400 ")  # it has no session: everything else was understood
+    assert b"initialize" in answer
+    await close(writer)
+
+
 async def test_the_token_is_asked_for_before_anything_is_said(web: HttpClient) -> None:
     stranger = HttpClient(web.url)
     for method, url in (("GET", None), ("DELETE", None), ("PUT", None), ("GET", web.url + "/no")):
