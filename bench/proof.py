@@ -34,6 +34,7 @@ from bench.server import private_tmux
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".cache" / "proof"
+PAGE = ROOT / "docs" / "proof.md"
 NODE = ROOT / ".cache" / "conformance"
 LIMIT_S = 5400
 # Parts run side by side: what is slow then is the machine, and no fault.
@@ -192,6 +193,14 @@ PARTS = {
         "the official conformance suite 0.2.0-alpha.12, all that 2026-07-28 requires, on our HTTP",
         conformance_2026,
     ),
+    "restarts": Part(
+        "a muxpilot with commands in ten panes is killed at random moments: every result is told afterwards",
+        script("restarts", quick=("50",), full=("500",)),
+    ),
+    "muxpilots": Part(
+        "two and five muxpilots at the same panes: each answer is its own command's, and all list the same",
+        script("muxpilots", quick=("--commands", "100"), full=("--commands", "1000")),
+    ),
     "clients": Part(
         "the Inspector (`--cli --strict`) and the TypeScript SDK's client",
         pytest("tests/server/test_node_clients.py"),
@@ -256,16 +265,24 @@ def section(result: Result) -> str:
     )
 
 
+def earlier_sections() -> dict[str, str]:
+    """Return the sections of the page as it stands: another machine may have run those parts."""
+    sections = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:] if PAGE.exists() else []
+    return {re.split(r"[ :\n]", text[3:], maxsplit=1)[0]: f"{text.rstrip()}\n" for text in sections}
+
+
 def write_page() -> None:
-    """docs/proof.md, of what each part said last."""
-    found = [kept(name) for name in PARTS]
+    """Write docs/proof.md, of what each part said last."""
+    earlier = earlier_sections()
     intro = (
         "# Proof\n\nWhat takes too long for the tests: `./dev proof`, or `./dev proof PART` for one part.\n"
         "Each tells when and where it ran last.\n"
     )
-    missing = [f"## {name}\n\nnot run\n" for name, row in zip(PARTS, found, strict=True) if row is None]
-    page = "\n".join([intro, *(section(row) for row in found if row is not None), *missing])
-    (ROOT / "docs" / "proof.md").write_text(page)
+    sections = []
+    for name in PARTS:
+        row = kept(name)
+        sections.append(section(row) if row else earlier.get(name, f"## {name}\n\nnot run\n"))
+    PAGE.write_text("\n".join([intro, *sections]))
 
 
 def main() -> int:

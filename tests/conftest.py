@@ -29,16 +29,18 @@ _NUMBERS = itertools.count()
 
 # Not in `./dev test --fast`: what starts servers, browsers or other hosts, or waits for seconds.
 SLOW = (
-    "attacks cli dialects examples faults files packaging resources sandbox server ssh tools view "
+    "attacks cli dialects durability examples faults files packaging resources sandbox server ssh tools view "
     "audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
     "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "
-    "tmux/objects/test_launch.py tmux/streams/test_streams.py tmux/test_round_trips.py "
+    "tmux/objects/test_launch.py tmux/streams/test_journals.py tmux/streams/test_memory_streams.py "
+    "tmux/streams/test_streams.py tmux/test_round_trips.py "
     "watch/test_watch_panes.py"
 ).split()
 # These files begin first: a long one that begins last would keep a single worker busy at the end.
 LONGEST = (
+    "durability/test_other_muxpilots.py durability/test_restarts.py durability/test_crash_points.py "
     "packaging/test_plugin.py server/test_node_clients.py tools/test_repl.py tools/test_every_tool.py "
     "processes/test_state_table.py faults/test_shim.py view/test_browser.py view/test_watching.py "
     "ssh/test_faults.py tools/test_watching.py tmux/objects/test_panes.py shells/test_situations.py "
@@ -85,7 +87,9 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     homes = tmp_path_factory.mktemp("homes")
     kept = {name: before[name] for name in KEPT if name in before}
     os.environ.clear()
-    os.environ |= {**kept, "HOME": str(homes), **VARIABLES}
+    runtime = tmp_path_factory.mktemp("runtime")  # for journals
+    runtime.chmod(0o700)
+    os.environ |= {**kept, "HOME": str(homes), "XDG_RUNTIME_DIR": str(runtime), **VARIABLES}
     umask = os.umask(0o022)
     yield homes
     os.umask(umask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
@@ -12,20 +13,27 @@ from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.jobs.job_registry import JobRegistry
+from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
+from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
 from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
+from muxpilot.tmux.tmux import make_journals
 from muxpilot.tools import COMPLETIONS, RESOURCES, TOOLS
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
+from muxpilot.tools.pictures import may_write_recording, record_pane
 from muxpilot.tools.resource_readers import CommandSource, WatchSource
+from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.registry import WatchRegistry
 
@@ -57,6 +65,8 @@ class App:
         if self.dialect is not None:
             await self.dialect.close()
         await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
+        if self.servers.journals is not None:
+            self.servers.journals.release_owned()
         if self.audit is not None:
             self.audit.close()
 
@@ -71,11 +81,14 @@ class App:
         return self.judge.policy.closing_key(capture_pane.name)
 
 
-def build(settings: Settings, timing: Timing | None = None) -> App:
-    """Build an application. It connects to a tmux server when a call first needs it."""
+def build(settings: Settings, timing: Timing | None = None, *, may_start_journals: bool = True) -> App:
+    """Build an application. It connects to a tmux server when a call first needs it.
+
+    Without `may_start_journals` it only looks: it leaves no pipe in the pane of a person.
+    """
     judge = PolicyJudge(load_policy(settings, TOOLS), variables())
     audit = _build_audit(settings)
-    servers = _build_servers(settings, judge)
+    servers = _build_servers(settings, judge, may_start_journals=may_start_journals)
     dialect = _build_dialect(settings, servers)
     services = _build_services(settings, servers, timing or Timing())
     dispatch = Dispatch(
@@ -89,9 +102,11 @@ def build(settings: Settings, timing: Timing | None = None) -> App:
         audit=audit,
     )
     live: dict[str, LiveSource] = {
-        "watchId": WatchSource(services.watches),
+        "watchId": WatchSource(services.watches, servers),
         "commandId": CommandSource(services.shells),
     }
+    if may_start_journals:
+        _allow_taking_over(services, dispatch)
     resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
@@ -99,11 +114,16 @@ def build(settings: Settings, timing: Timing | None = None) -> App:
 def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
     locks = PaneLocks()
     is_secured = settings.security.enabled
+    # The end of a watch is kept at least until its client can ask for it.
+    kept_s = 60.0 * max(1, settings.tracking.completed_retention_minutes)
+    jobs = JobRegistry(kept_s=kept_s, timing=timing.jobs)
     return Services(
         servers,
         _build_shells(settings, locks, timing),
         locks,
-        watches=WatchRegistry(limits=_watch_limits(settings), timing=timing.watch),
+        jobs=jobs,
+        watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
+        recordings=Recordings(jobs),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
         own_pane_on=own_pane_on,
         repl_timing=timing.repl,
@@ -112,10 +132,30 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        services.jobs.note_use(request.tmux)
         names_server, call = request.names_server, request.number
         return Context(request.tmux, services, caller, check_part, names_server=names_server, call=call)
 
     return make_context
+
+
+def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
+    """Let watches and recordings of other muxpilots be continued here, as far as the policy allows."""
+
+    async def may_watch(tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a client of this muxpilot could have asked for the watch."""
+        is_open = dispatch.is_tool_open(notify_when.name)
+        return is_open and await dispatch.may_read(watch_pane.name, socket=tmux.socket, paneId=pane)
+
+    async def may_record(tmux: Tmux, pane: PaneId, path: Path) -> bool:
+        """Return whether a client of this muxpilot could have asked for the recording."""
+        tool = record_pane.name
+        is_allowed = dispatch.is_tool_open(tool) and may_write_recording(services, path)
+        return is_allowed and await dispatch.may_read(tool, socket=tmux.socket, paneId=pane, action="stop")
+
+    services.recordings.may_record = may_record
+    services.watches.may_watch = may_watch
+    services.watches.plan_taken_over = plan_watches_of_others(services)
 
 
 def _watch_limits(settings: Settings) -> WatchLimits:
@@ -152,7 +192,7 @@ def _build_audit(settings: Settings) -> AuditLog | None:
     return AuditLog(settings.audit)
 
 
-def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
+def _build_servers(settings: Settings, judge: PolicyJudge, *, may_start_journals: bool) -> TmuxServers:
     return TmuxServers(
         settings.socket,
         addresses={name: ServerAddress(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
@@ -163,4 +203,14 @@ def _build_servers(settings: Settings, judge: PolicyJudge) -> TmuxServers:
         row_filter=judge.filter_rows if judge.policy.is_scoped else None,
         is_visible=judge.policy.allows_socket,
         locate_key=settings.origin.locate,
+        journals=_build_journals(settings, may_start=may_start_journals),
     )
+
+
+def _build_journals(settings: Settings, *, may_start: bool) -> Journals | None:
+    keep = settings.tracking
+    if not keep.journal:
+        return None
+    kept_s = 60.0 * keep.completed_retention_minutes
+    limits = JournalLimits(keep.journal_cap_bytes, keep.journal_total_bytes, kept_s)
+    return make_journals(limits, may_start=may_start)

@@ -54,8 +54,8 @@ class LiveSource(Protocol):
     def entries(self) -> Iterable[tuple[str, str]]:
         """Yield the id and the title of each."""
 
-    def changes(self, item: str) -> AsyncIterator[None]:
-        """Yield at each change until the end of the last one. Raise NotFound at once for an unknown id."""
+    async def changes(self, item: str) -> AsyncIterator[None]:
+        """Return what yields at each change until the last one. Raise NotFound for an unknown id."""
 
 
 class ResourceCalls(Protocol):
@@ -242,7 +242,7 @@ class Resources:
                 await asyncio.sleep(_DEAD_PAUSE_S)
 
     async def _follow_live(self, source: LiveSource, item: str, ready: asyncio.Event, notify: Notify) -> None:
-        changes = source.changes(item)
+        changes = await source.changes(item)
         ready.set()
         async for _ in changes:
             await notify()

@@ -1,4 +1,4 @@
-"""How long muxpilot waits, and for what: every timing constant of shells, REPLs and watches.
+"""How long muxpilot waits, and for what: every timing constant of shells, REPLs, watches and jobs.
 
 Each field says what the number protects from. Tests pass records with smaller numbers.
 """
@@ -16,6 +16,22 @@ class ShellTiming:
     # How often that is checked: at first, and at most after checks that found no change.
     first_prompt_check_s: float = 0.05
     longest_prompt_check_s: float = 1.0
+    # What is in front of a command must stay there for this time before the pane counts as occupied: a line
+    # that a person has just typed is about to run. Callers are told within a second.
+    occupied_s: float = 0.5
+    occupied_check_s: float = 0.2
+    # A shell that is still starting is waited for so long before it counts as a program.
+    shell_start_s: float = 10.0
+    # How long a call waits before it answers that its command is queued, without knowing what is in front.
+    admission_s: float = 0.9
+    # A muxpilot that is stopped (SIGSTOP) for longer loses its commands to another one.
+    stopped_owner_s: float = 1.0
+    # How often it is looked whether the muxpilot that is responsible for a command still lives.
+    owner_check_s: float = 0.5
+    # How often a line is typed again that tmux refused, because another muxpilot typed at the same moment.
+    ticket_tries: int = 5
+    # How often a call whose command is queued looks whether the command before it waits for input.
+    queue_check_s: float = 0.25
     # A pane that printed more recently is busy: its program may not have printed its prompt yet.
     busy_s: float = 0.15
     # A shell that we started loads our marks after its own start-up files. Loading them once more before
@@ -151,12 +167,6 @@ class WatchTiming:
     # takes the rest of an old command for new output.
     marks_catch_up_s: float = 1.0
 
-    # Before a command is typed into a pane that exists: is a shell at its prompt?
-    # A program that is busy for a moment gets this long, and a shell, which may still be starting, longer.
-    busy_program_s: float = 1.0
-    busy_shell_s: float = 5.0
-    prompt_check_s: float = 0.02
-
     # A shell that has printed its prompt reads within a few milliseconds. pane-state waits for that, so often
     # and so long, or it would report a prompt as a busy shell.
     settle_checks: int = 10
@@ -179,9 +189,27 @@ class WatchTiming:
 
 
 @record
+class JobTiming:
+    """Times of jobs (`jobs/`), in seconds."""
+
+    # How often a muxpilot looks whether the owners of other muxpilots' jobs live. No event tells that.
+    owner_check_s: float = 1.0
+    # A stopped owner may go on at once, as after Ctrl-Z and fg. After this time its watches are taken over.
+    stopped_owner_s: float = 5.0
+    # An answer about a watch that was taken over just now waits until what was printed before is checked.
+    past_output_s: float = 5.0
+    # A recording's place in its file is written down this often at most. After a SIGKILL, what was printed
+    # after the last time gets the time of the takeover.
+    recording_progress_s: float = 1.0
+    # Another muxpilot that was asked to stop a recording reads what the pane has printed, and answers.
+    stop_by_owner_s: float = 8.0
+
+
+@record
 class Timing:
     """All of them; `app` builds one and gives each subsystem its part."""
 
     shells: ShellTiming = ShellTiming()
     repl: ReplTiming = ReplTiming()
     watch: WatchTiming = WatchTiming()
+    jobs: JobTiming = JobTiming()

@@ -33,6 +33,7 @@ AREAS = (
     "tmux",
     "processes",
     "journal",
+    "jobs",
     "shells",
     "repl",
     "watch",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from muxpilot.dialects import dialect_of
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.tools import TOOLS
 from tests.cli.conftest import LIMIT_S, Run, old_tmux, start
+from tests.rigs.engine import wait_until
 from tests.rigs.wire import Place
 
 
@@ -49,6 +52,31 @@ def test_a_call_prints_the_answer(run: Run, place: Place) -> None:
     assert "by-hand" in place.tmux("list-sessions", "-F", "#{session_name}").splitlines()
     code, out, err = run("call", "list-sessions", "--socket", place.socket)
     assert [row["name"] for row in json.loads(out)["sessions"]] == ["by-hand"]
+
+
+def test_a_cursor_of_one_call_is_good_in_the_next(run: Run, place: Place) -> None:
+    def call(tool: str, **arguments: object) -> dict[str, Any]:
+        code, out, err = run("--socket", place.socket, "call", tool, json.dumps(arguments))
+        assert (code, err) == (0, "")
+        answer: dict[str, Any] = json.loads(out)
+        return answer
+
+    def wait_for_text(pane: str, text: str) -> None:
+        asyncio.run(wait_until(lambda: text in place.tmux("capture-pane", "-p", "-t", pane)))
+
+    ours = call("create-session", name="ours", command="echo one; read x; echo two; exec sleep 60")
+    theirs = place.tmux(
+        *("new-session", "-d", "-s", "theirs", "-P", "-F", "#{pane_id}"),
+        "printf 'one\\n>>'; read x; echo two; exec sleep 60",
+    )
+    for pane, last_line in ((ours["paneId"], "two"), (theirs.strip(), ">>\ntwo")):
+        wait_for_text(pane, "one")
+        first = call("read-pane", paneId=pane)
+        assert first["text"].startswith("one")
+        place.tmux("send-keys", "-t", pane, "Enter")
+        wait_for_text(pane, "two")
+        new = call("read-pane", paneId=pane, since=first["cursor"])
+        assert (new["text"].removeprefix("\n"), new["missedLines"]) == (last_line, 0)
 
 
 def test_a_call_reaches_tools_of_every_scope_unless_one_is_named(run: Run, place: Place) -> None:

@@ -52,6 +52,9 @@ completed_retention_minutes = 4
 completed_max_entries = 5
 tracking_deadline_seconds = 6
 output_cap_bytes = 7000
+journal = false
+journal_cap_bytes = 70000
+journal_total_bytes = 2000000
 [search]
 streaming_threshold_bytes = 8
 [watch]

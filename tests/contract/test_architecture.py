@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from muxpilot.shells.command import CommandStatus
+from muxpilot.shells.command_phases import TRANSITIONS as COMMAND_TRANSITIONS
 from muxpilot.shells.osc133 import MarkKind
-from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.shell_phases import TRANSITIONS, Phase, ShellEvent
 from tests.contract.source import ROOT, SOURCE, definitions, files, package_of, tree
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
@@ -59,49 +59,63 @@ def table_rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
 
 
-def phase_changes() -> set[tuple[str, str, str]]:
-    """Return the reason, the new phase and the function of every `enter(Phase.X, why=…)` in shells/."""
-    found = set()
-    for item in definitions():
-        if isinstance(item.node, ast.ClassDef) or not item.path.startswith("shells/"):
-            continue
-        for call in ast.walk(item.node):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".enter"):
-                phase = ast.unparse(call.args[0]).removeprefix("Phase.")
-                found |= {(why, phase, item.node.name) for why in reasons(item.node, call)}
-    return found
-
-
-def reasons(function: ast.AST, call: ast.Call) -> set[str]:
-    """Return the texts that `why` may have: given directly, or assigned to the variable `why` before."""
-    given = next(keyword.value for keyword in call.keywords if keyword.arg == "why")
-    sources = [given] if isinstance(given, ast.Constant) else assigned(function, ast.unparse(given))
-    nodes = (node for source in sources for node in ast.walk(source))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-def assigned(function: ast.AST, name: str) -> list[ast.expr]:
-    return [
-        node.value
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
-    ]
+def listed_phases(cell: str) -> set[str]:
+    """Return the phases in a cell of the page's table: "all", "all but X", or names."""
+    everything = {phase.name for phase in Phase}
+    names = set(re.findall(r"[A-Z]{3,}", cell))
+    return everything - names if cell.startswith("all") else names
 
 
 def test_the_table_of_phases_is_what_the_code_does() -> None:
     text = section("The phases of a shell")
-    rows = [row for row in table_rows(text) if len(row) == 4 and row[0] != "reason in the log"]
-    listed = {(row[0], row[2], row[3].strip("`").rpartition(".")[2]) for row in rows if row[0][0] != "("}
-    assert listed == phase_changes()
-    assert {row[2] for row in rows} == {phase.name for phase in Phase}
+    rows = [row for row in table_rows(text) if len(row) == 4 and row[0] != "event (the reason in the log)"]
+    listed = [(row[0], listed_phases(row[1]), row[2], row[3]) for row in rows]
+    assert listed == [
+        (row.event.value, {phase.name for phase in row.before}, row.after.name, row.action.value)
+        for row in TRANSITIONS
+    ]
     assert [kind.name for kind in MarkKind if not re.search(rf"\b{kind.name}\b", text)] == []
 
 
-def test_the_table_of_a_commands_status_is_complete() -> None:
-    rows = [row for row in table_rows(section("The phases of a shell")) if len(row) == 2]
-    assert {word for row in rows for word in re.findall(r"`(\w+)`", row[0])} == {
-        status.value for status in CommandStatus
-    }
+def test_no_phase_and_event_have_two_rows() -> None:
+    pairs = [(phase, row.event) for row in TRANSITIONS for phase in row.before]
+    assert len(pairs) == len(set(pairs))
+    assert {event for _, event in pairs} == set(ShellEvent)
+
+
+def test_only_the_table_changes_a_phase() -> None:
+    assigned = [
+        path.relative_to(SOURCE).as_posix()
+        for path in files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for part in ast.walk(target)
+        if isinstance(part, ast.Attribute) and part.attr == "phase" and isinstance(part.ctx, ast.Store)
+    ]
+    assert assigned == ["shells/shell_phases.py"]
+
+
+def test_the_table_of_a_commands_life_is_that_of_the_code() -> None:
+    rows = [row for row in table_rows(section("The life of a command")) if row[0] != "status"]
+    listed = [(row[0].strip("`"), row[1], row[2].strip("`")) for row in rows]
+    assert listed == [
+        (status.value, event.name, transition.status.value)
+        for (status, event), transition in COMMAND_TRANSITIONS.items()
+    ]
+
+
+def test_only_the_table_changes_a_commands_status() -> None:
+    """Look for assignments to the status of a command in shells/."""
+    wrong = [
+        f"{item}: {ast.unparse(node)}"
+        for item in definitions()
+        if item.path.startswith("shells/") and not isinstance(item.node, ast.ClassDef)
+        for node in ast.walk(item.node)
+        if isinstance(node, ast.Assign)
+        and re.search(r"\bCommandStatus\.|command\.status\b", ast.unparse(node).rpartition(" = ")[0])
+    ]
+    assert wrong == []
 
 
 def test_every_package_is_in_the_layer_picture() -> None:

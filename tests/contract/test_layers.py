@@ -23,30 +23,34 @@ LAYERS: dict[str, str] = {
     "config": "shell_table",
     "patterns": "",
     "terminal": "",
+    # config.environment: where journals are kept depends on HOME and two other variables. processes: whether
+    # the program of a pipe still runs, and the owner of a record.
+    "journal": "config processes",
     # The rows spell marks and line errors with the constants of terminal/escapes.py.
     "shell_table": "terminal",
     # Whether a program is a shell is a fact of the table.
     "processes": "shell_table",
-    # The owner of a record is a process.
-    "journal": "processes",
     # config.environment: only config reads the environment, and tmux needs TMUX_TMPDIR, SHELL and all that a
     # new server passes on. processes: the owner of a session, the tmux server and the holder of a lock are
     # processes. terminal: tmux/ reads and writes a few escape sequences, all of which are spelled there.
     # shell_table: a shell that tmux starts gets its marks by the arguments of its row.
-    "tmux": "config processes shell_table terminal",
+    # journal: the streams of panes are kept there.
+    "tmux": "config journal processes shell_table terminal",
+    # Jobs are recorded in the journal's folders, and continued on the streams of panes.
+    "jobs": "journal tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
-    "watch": "patterns processes reading shell_table shells terminal tmux",
+    "watch": "jobs patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
-    "record": "pictures shells terminal tmux",
+    "record": "jobs journal pictures shells terminal tmux",
     "files": "tmux",
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.
     "toolkit": "config terminal tmux",
     # A tool may put a question to the person who uses the client.
     "calls": "protocol tmux toolkit",
-    "tools": "buffers calls files patterns pictures processes reading record repl shells terminal tmux "
+    "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
     "toolkit watch",
     # tools: a dialect is a table over them.
     "dialects": "config processes terminal tmux toolkit tools",
@@ -55,7 +59,8 @@ LAYERS: dict[str, str] = {
     "call_progress": "calls",
     "dispatch": "call_progress calls config protocol tmux toolkit",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch policy resources shell_table shells tmux tools watch",
+    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
+    "tmux tools watch",
     "protocol": "",
     "web": "config",
     "server": "app calls config protocol resources toolkit watch web",
@@ -128,13 +133,17 @@ def test_no_package_imports_another_in_a_circle() -> None:
     assert open_rows == {}
 
 
+# command_answers: execute-command and run-on give the same answer.
+SHARED_BY_TOOLS = ("muxpilot.tools.context", "muxpilot.tools.command_answers")
+
+
 def test_tools_do_not_import_each_other() -> None:
     wrong = [
         f"{place(path)} imports {name}"
         for path in files()
         if place(path).startswith("tools/") and not place(path).endswith("__init__.py")
         for name in imports(path)
-        if name.startswith("muxpilot.tools.") and name != "muxpilot.tools.context"
+        if name.startswith("muxpilot.tools.") and name not in SHARED_BY_TOOLS
     ]
     assert wrong == []
 

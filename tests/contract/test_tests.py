@@ -10,7 +10,7 @@ from tests.contract.source import ROOT, SOURCE
 
 TESTS = ROOT / "tests"
 # Suites that test the program as a whole, and the helpers that tests share.
-ACROSS = {"attacks", "contract", "examples", "faults", "packaging", "rigs", "sandbox", "ssh"}
+ACROSS = {"attacks", "contract", "durability", "examples", "faults", "packaging", "rigs", "sandbox", "ssh"}
 
 
 def folders() -> Iterator[Path]:

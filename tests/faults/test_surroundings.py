@@ -25,8 +25,9 @@ from tests.rigs.wire import Place, Wire, private_place, serving
 
 SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
-# Modules that may use the wall clock: they show it to people, or compare it with tmux's own times.
+# Modules that may use the wall clock: they show it to people, or compare it with times of tmux or of files.
 MAY_USE_THE_WALL_CLOCK = {
+    "journal/retention.py",
     "audit/audit_log.py",
     "record/cast.py",
     "policy/active_users.py",

@@ -70,3 +70,15 @@ async def test_another_process_is_alive_stopped_and_dead(tmp_path: Path) -> None
     finally:
         process.kill()
         process.communicate()
+
+
+def test_files_of_dead_processes_are_removed_and_others_stay(tmp_path: Path) -> None:
+    process, dead = _start_owner(tmp_path)
+    process.kill()
+    process.communicate()
+    owners, others = Owners(tmp_path), Owners(tmp_path)
+    kept = {owners.own_token, others.own_token, "something"}
+    (tmp_path / "something").touch()
+    assert (tmp_path / dead).exists()
+    owners.remove_dead()
+    assert {path.name for path in tmp_path.iterdir()} == kept

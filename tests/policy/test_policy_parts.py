@@ -48,9 +48,9 @@ async def test_the_result_of_a_command_is_closed_with_its_tool(under: Policy, pl
     async with under('[security.tools]\nitems = ["get-command-result"]') as it:
         done = await it.call("execute-command", paneId=place.panes["one"], command="echo a")
         uris = {entry.uri for entry in await it.app.resources.list()}
-        assert done["resourceUri"] not in uris
+        assert f"tmux://command/{done['commandId']}/result" not in uris
         with pytest.raises(ResourceFailed, match=r"security\.tools"):
-            await it.app.resources.read(done["resourceUri"])
+            await it.app.resources.read(f"tmux://command/{done['commandId']}/result")
 
 
 async def test_every_resource_is_closed_by_some_tool(under: Policy) -> None:
@@ -65,7 +65,7 @@ async def test_a_pane_is_listed_where_panes_may_be_and_read_by_who_knows_it(
     async with under("[security]\nallow_list = false") as it:
         done = await it.call("execute-command", paneId=place.panes["one"], command="echo a")
         assert {entry.uri for entry in await it.app.resources.list()} == {"tmux://server/info"}
-        await it.app.resources.read(done["resourceUri"])
+        await it.app.resources.read(f"tmux://command/{done['commandId']}/result")
         _, text = await it.app.resources.read(f"tmux://pane/{place.panes['one']}")
         assert "echo a" in text
 
@@ -73,8 +73,10 @@ async def test_a_pane_is_listed_where_panes_may_be_and_read_by_who_knows_it(
 async def test_a_command_is_listed_where_commands_may_be(under: Policy, place: PolicyPlace) -> None:
     async with under('[security.tools]\nitems = ["list-commands"]') as it:
         done = await it.call("execute-command", paneId=place.panes["one"], command="echo a")
-        assert done["resourceUri"] not in {entry.uri for entry in await it.app.resources.list()}
-        assert (await it.app.resources.read(done["resourceUri"]))[1]
+        assert f"tmux://command/{done['commandId']}/result" not in {
+            entry.uri for entry in await it.app.resources.list()
+        }
+        assert (await it.app.resources.read(f"tmux://command/{done['commandId']}/result"))[1]
 
 
 def foreground_program(place: PolicyPlace, pane: str) -> str:

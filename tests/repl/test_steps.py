@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muxpilot.errors import BadInput
-from muxpilot.repl.prompt_table import ReplKind, recognize_prompt
+from muxpilot.processes.repl_prompts import ReplKind, recognize_prompt
 from muxpilot.repl.steps import InputMethod, split_into_steps, validate_input
 
 PYTHON = recognize_prompt(">>> ", "python3").kind

@@ -89,13 +89,15 @@ class ForkedProcess:
         return self.returncode
 
 
-async def fork(args: Sequence[str], env: dict[str, str], cwd: Path, limit: int) -> ForkedProcess:
-    """Start `muxpilot ARGS` in a fork of the process that has imported it."""
+async def fork(
+    args: Sequence[str], env: dict[str, str], cwd: Path, limit: int, *, prelude: str = ""
+) -> ForkedProcess:
+    """Start `muxpilot ARGS` in a fork of the process that has imported it. Run the prelude there first."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(_socket_path())
     pipes = [os.pipe(), os.pipe(), os.pipe()]
     theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
-    asked = json.dumps({"args": list(args), "env": env, "cwd": str(cwd)}).encode()
+    asked = json.dumps({"args": list(args), "env": env, "cwd": str(cwd), "prelude": prelude}).encode()
     assert len(asked) < _MOST_BYTES
     socket.send_fds(connection, [asked], theirs)
     for descriptor in theirs:
@@ -182,6 +184,7 @@ def _become_server(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
     try:
         from muxpilot.cli.main import main
 
+        exec(asked["prelude"], {})
         code = main(sys.argv[1:])
     except SystemExit as ended:
         code = ended.code

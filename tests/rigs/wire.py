@@ -34,6 +34,8 @@ ENVELOPE = {
 
 TMUX = shutil.which("tmux") or "tmux"  # found once: a test may hide it
 
+_MAIN = "\nimport sys\nfrom muxpilot.cli.main import main\nsys.exit(main(sys.argv[1:]))\n"
+
 Message = dict[str, Any]
 Process = asyncio.subprocess.Process | ForkedProcess
 
@@ -161,6 +163,13 @@ class Wire:
         assert self.process.stderr is not None
         return (await self.process.stderr.read()).decode()
 
+    async def kill(self) -> None:
+        """End the server by SIGKILL, and read the answers that it had written."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.wait_for_exit()
+        await self.wait_until_all_read()
+
     async def close(self) -> None:
         """End the server by closing stdin, so that it cleans up. Kill one that stays."""
         try:
@@ -190,6 +199,8 @@ class Wire:
     async def _listen(self) -> None:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
+            if not line.endswith(b"\n") and await self.process.wait() == -signal.SIGKILL:
+                return  # it was killed while it wrote
             self._file_message(json.loads(line))
             self._received.set()
 
@@ -212,15 +223,19 @@ async def serving(
     home: Path,
     *args: str,
     program: str | None = None,
+    prelude: str = "",
     is_new: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Wire]:
-    """Run a server on the other end of pipes: forked, or a new process, or a Python `program`."""
+    """Run a server on the other end of pipes: forked, or a new process, or a Python `program`.
+
+    A `prelude` is Python that the server's process runs before muxpilot's main function.
+    """
     variables = {**environment(home), **(env or {})}
     if program is not None:
         wire = Wire(await new_process([sys.executable, "-c", program, *args], variables, home))
     else:
-        wire = Wire(await start_server(args, variables, home, is_new=is_new))
+        wire = Wire(await start_server(args, variables, home, is_new=is_new, prelude=prelude))
     try:
         yield wire
     finally:
@@ -228,12 +243,14 @@ async def serving(
 
 
 async def start_server(
-    args: Sequence[str], env: dict[str, str], cwd: Path, *, is_new: bool = False
+    args: Sequence[str], env: dict[str, str], cwd: Path, *, is_new: bool = False, prelude: str = ""
 ) -> Process:
     """Start muxpilot with three pipes: forked where that is possible, or as a new process."""
-    if is_new or not fork_server.IS_AVAILABLE:
-        return await new_process(command(*args), env, cwd)
-    return await fork_server.fork(args, env, cwd, LONGEST_LINE)
+    if not is_new and fork_server.IS_AVAILABLE:
+        return await fork_server.fork(args, env, cwd, LONGEST_LINE, prelude=prelude)
+    if prelude:
+        return await new_process([sys.executable, "-c", prelude + _MAIN, *args], env, cwd)
+    return await new_process(command(*args), env, cwd)
 
 
 async def new_process(argv: list[str], env: dict[str, str], cwd: Path) -> asyncio.subprocess.Process:
@@ -270,11 +287,11 @@ class Place:
         return programs
 
     def serve(
-        self, *args: str, program: str | None = None, is_new: bool = False
+        self, *args: str, program: str | None = None, prelude: str = "", is_new: bool = False
     ) -> AbstractAsyncContextManager[Wire]:
         where = ("--socket", self.socket)
         env = {"TMPDIR": str(self.passing), "PATH": self.path}
-        return serving(self.home, *where, *args, program=program, is_new=is_new, env=env)
+        return serving(self.home, *where, *args, program=program, prelude=prelude, is_new=is_new, env=env)
 
     def tmux(self, *args: str) -> str:
         """What a person would type."""

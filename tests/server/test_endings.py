@@ -56,8 +56,7 @@ async def test_while_tmux_is_stopped(place: Place, way: str) -> None:
             assert wire.process.returncode == 0
             await eventually(lambda: _have_ended(children))
             assert list(place.passing.iterdir()) == []
-    # A pipe goes with the next output of its pane; a tmux that is stopped cannot be asked to end it.
-    await eventually(lambda: is_tmux_untouched(place, may_pipe=True))
+    await eventually(lambda: is_tmux_untouched(place))
 
 
 @pytest.mark.parametrize(("way", "requests"), [("eof", 400), ("SIGTERM", 400), ("SIGTERM", 600)])
@@ -113,9 +112,13 @@ async def test_who_closes_the_end_after_the_last_question_still_gets_the_answers
 
 
 async def make_busy(wire: Wire, place: Place) -> None:
-    """Create a pane, follow and read a person's panes, and leave a call running."""
+    """Create a pane, follow and read a person's panes, and leave a call running.
+
+    The person's panes have pipes of their own, so that they are followed by control clients.
+    """
     for name in THEIRS:
         place.tmux("new-session", "-d", "-s", name, "cat")
+        place.tmux("pipe-pane", "-t", f"{name}:", "cat >/dev/null")
     await wire.shake_hands()
     ours = await wire.call("create-session", name="ours", command="cat")
     await wire.call("read-pane", paneId=ours["paneId"])
@@ -146,9 +149,9 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
-async def is_tmux_untouched(place: Place, *, may_pipe: bool = False) -> bool:
-    """Tell whether the sessions are there, no client is attached, and no pane is piped."""
+async def is_tmux_untouched(place: Place) -> bool:
+    """Tell whether the sessions are there, no client is attached, and only our own pane has a journal."""
     sessions = place.tmux("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
-    pipes = place.tmux("list-panes", "-a", "-F", "#{pane_pipe}").split()
+    journals = place.tmux("list-panes", "-a", "-F", "#{session_name}", "-f", "#{@muxpilot_journal}").split()
     is_alone = sorted(sessions) == sorted(f"{name} 0" for name in ("ours", *THEIRS))
-    return is_alone and (may_pipe or set(pipes) == {"0"})
+    return is_alone and journals == ["ours"]

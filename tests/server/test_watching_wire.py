@@ -109,6 +109,7 @@ async def test_other_modes_tell_less_and_without_a_token_nothing_is_told(
 async def test_a_cancelled_watch_lets_go_at_once(plain: Wire, place: Place) -> None:
     place.tmux("new-session", "-d", "-s", "other", "cat")
     pane = place.tmux("display-message", "-p", "-t", "=other:", "#{pane_id}")
+    place.tmux("pipe-pane", "-t", pane, "cat >/dev/null")  # so that it is followed by a client
 
     async def follows() -> bool:
         return bool(place.tmux("list-clients", "-t", "=other"))

@@ -113,7 +113,7 @@ class Desk:
         async def is_held_back() -> bool:
             now = await self.get_result(answer, wait_ms=0)
             assert now["status"] == "queued", now
-            return reason in (now["reason"] or "")
+            return reason in now.get("reason", "")
 
         await eventually(is_held_back)
 

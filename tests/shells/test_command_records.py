@@ -16,14 +16,15 @@ from muxpilot.shells.command_records import (
     EndedCommand,
     JournalPlace,
     RecordedCommand,
-    TypedLine,
+    TypingRecord,
 )
 from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import area
 
 PLACE = JournalPlace("0001-abcdef", 42)
-TYPED = TypedLine("a.1", PLACE, "f" * 32, [{"nonce": "f" * 32}])
-END = EndedCommand("failed", 3, None, 99, "0001-abcdef", [(50, 60), (70, 71)], 11)
+TYPED = TypingRecord(TypingTicket("a.1"), PLACE, "f" * 32, [{"nonce": "f" * 32}])
+END = EndedCommand("failed", 3, None, 99, PLACE)
 
 
 def asked(command_id: str, owner: str = "one") -> RecordedCommand:
@@ -42,14 +43,14 @@ def test_a_command_is_queued_then_typed_then_ended() -> None:
     command = history.commands["a"]
     assert (command.is_queued, command.is_typed, command.text) == (True, False, "echo a")
     history.apply(records.type_record("a", "one", typed=TYPED))
-    assert (command.is_queued, command.is_typed, command.typed) == (False, True, TYPED)
+    assert (command.is_queued, command.is_typed, command.typed) == (False, True, [TYPED])
     history.apply(records.end_record("a", END))
     assert (command.is_queued, command.is_typed, command.end) == (False, False, END)
-    assert list(history.unfinished) == []
+    assert list(history.list_unfinished()) == []
 
 
 def test_the_first_end_counts_and_nothing_follows_it() -> None:
-    other = EndedCommand("lost", None, "late", 100, "", ())
+    other = EndedCommand("lost", None, "late", 100, PLACE)
     history = history_of(
         records.ask_record(asked("a")),
         records.end_record("a", END),
@@ -59,23 +60,40 @@ def test_the_first_end_counts_and_nothing_follows_it() -> None:
         records.ask_record(asked("a", "two")),
     )
     command = history.commands["a"]
-    assert (command.end, command.owner, command.is_cancelled, command.typed) == (END, "one", False, None)
+    assert (command.end, command.owner, command.is_cancelled, command.typed) == (END, "one", False, [])
 
 
 def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -> None:
     history = history_of(
         records.ask_record(asked("a")),
         records.type_record("a", "one", typed=TYPED),
-        records.untyped_record("a", "a.0"),
+        records.untyped_record("a", TypingTicket("a.0")),
     )
     assert history.commands["a"].is_typed
     history.apply(records.untyped_record("a", TYPED.ticket))
     assert history.commands["a"].is_queued
 
 
+def test_the_lines_of_a_command_are_kept_and_a_line_that_is_typed_again_replaces_itself() -> None:
+    history = history_of(records.ask_record(asked("a")))
+    for name, line in (("a.1", 0), ("a.2", 1), ("a.3", 1)):
+        typed = TypingRecord(TypingTicket(name), PLACE, "f" * 32, [], line=line)
+        history.apply(records.type_record("a", "one", typed=typed))
+    assert [(line.ticket.name, line.line) for line in history.commands["a"].typed] == [("a.1", 0), ("a.3", 1)]
+
+
+def test_tickets_tell_which_lines_were_typed_before_the_last_one() -> None:
+    """tmux accepted a.1, then load.1, then b.2. The first try of b was refused, and c was never sent."""
+    tickets = [("a.1", ""), ("b.1", "a.1"), ("load.1", "a.1"), ("b.2", "load.1"), ("c.1", "b.2")]
+    history = history_of(*(records.ticket_record(TypingTicket(*names)) for names in tickets))
+    used = [name for name, after in tickets if history.was_used(TypingTicket(name, after), last="b.2")]
+    assert used == ["a.1", "load.1", "b.2"]
+    assert not history.was_used(TypingTicket("a.1"), last="unknown")
+
+
 def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
     history = history_of(*(records.ask_record(asked(name)) for name in "abc"))
-    assert [command.id for command in history.unfinished] == ["a", "b", "c"]
+    assert [command.id for command in history.list_unfinished()] == ["a", "b", "c"]
     first = history.queued_before("c")
     assert first is not None
     assert first.id == "a"
@@ -93,7 +111,8 @@ def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
         {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": "soon", "height": 1},
         {"t": "type", "id": "a", "owner": "o"},
         {"t": "end", "id": "a", "status": "failed", "exit": "x", "ended": 1},
-        {"t": "end", "id": "a", "status": "failed", "exit": 1, "ended": 1, "ranges": [[1]]},
+        {"t": "end", "id": "a", "status": "failed", "exit": 1, "ended": 1, "journal": "x"},
+        {"t": "ticket", "ticket": "x"},
         {"t": "own", "id": ["a"], "owner": "x"},
         {"t": ["ask"]},
     ],
@@ -101,13 +120,18 @@ def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
 def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> None:
     history = history_of(records.ask_record(asked("a")))
     assert history.apply(fields) is None
-    assert [command.id for command in history.unfinished] == ["a"]
+    assert [command.id for command in history.list_unfinished()] == ["a"]
+
+
+def test_a_command_that_was_refused_is_forgotten() -> None:
+    refused = EndedCommand(records.REFUSED, None, "occupied", 1, PLACE)
+    assert history_of(records.ask_record(asked("a")), records.end_record("a", refused)).commands == {}
 
 
 def test_old_commands_are_forgotten_and_unfinished_ones_are_kept() -> None:
     history = history_of(*(records.ask_record(asked(name)) for name in "abcd"))
     for name, ended_ns in (("a", 10), ("b", 20), ("c", 30)):
-        end = EndedCommand("completed", 0, None, ended_ns, "", ())
+        end = EndedCommand("completed", 0, None, ended_ns, PLACE)
         history.apply(records.end_record(name, end))
     assert history.forget_old(most=2, before_ns=0) == ["a"]
     assert history.forget_old(most=9, before_ns=25) == ["b"]
@@ -126,15 +150,15 @@ def test_another_muxpilot_reads_what_one_has_written(tmp_path: Path) -> None:
     one.add_shell("f" * 32)
     one.ask(asked("a", one.own_token))
     typed = one.begin_typing("a", PLACE, shell="f" * 32, stack=[{"nonce": "f" * 32}])
-    two.sync()
+    two.take_news()
     command = two.history.commands["a"]
-    assert command.typed == typed
+    assert command.typed == [typed]
     assert list(two.history.nonces) == ["f" * 32]
     assert not two.is_own(command)
     assert two.owner_state(command) is OwnerState.ALIVE
     two.take_over(command)
     two.end("a", END)
-    assert [fields["t"] for fields in one.sync()] == ["own", "end"]
+    assert [fields["t"] for fields in one.take_news()][-2:] == ["own", "end"]
     assert one.history.commands["a"].end == END
 
 
@@ -145,7 +169,7 @@ def test_two_that_ask_at_once_agree_on_the_order(tmp_path: Path) -> None:
     for number in range(10):
         one.ask(asked(f"a{number}", one.own_token))
         two.ask(asked(f"b{number}", two.own_token))
-    one.sync()
+    one.take_news()
     assert list(one.history.commands) == list(two.history.commands)
 
 
@@ -160,8 +184,8 @@ def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytes
         log.ask(asked(f"b{number}", log.own_token))
         log.end(f"b{number}", END)
     fresh = pane_log(folder)
-    fresh.sync()
-    assert fresh.history.commands["a"].typed == typed
+    fresh.take_news()
+    assert fresh.history.commands["a"].typed == [typed]
     assert list(fresh.history.commands) == list(log.history.commands)
 
 

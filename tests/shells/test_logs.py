@@ -77,7 +77,7 @@ async def test_the_log_says_why_a_command_does_not_start(
     await desk.run(pane, "true")
     await desk.type_half_line(pane, "echo th")
     caplog.set_level(logging.DEBUG, AREA)
-    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.1)
+    waiting = await desk.run(pane, "echo ours", timeoutSeconds=0.1, queue=True)
     await desk.wait_until_queued(waiting, "typed at the prompt")
     lines = [record.getMessage() for record in caplog.records if record.name == AREA]
     checks = [line for line in lines if "waiting for the prompt" in line and waiting["commandId"] in line]

@@ -1,4 +1,4 @@
-"""The lock between the muxpilots of one user: whose marks a shell has, and who holds the lock."""
+"""The lock against muxpilots of version 1: whose marks a shell has, and who holds the lock."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from muxpilot import file_lock
 from muxpilot.shells import pane_lock
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.tmux import Pane
@@ -54,14 +55,14 @@ def test_a_pane_that_no_other_muxpilot_used_keeps_its_marks(folder: Path) -> Non
     assert not lock.was_used_by_other
 
 
-def test_the_marks_of_another_muxpilot_are_noticed(folder: Path) -> None:
+def test_muxpilots_of_this_version_share_the_lock_and_the_marks(folder: Path) -> None:
     ours, other = make_lock(), make_lock()
     for lock in (ours, other):
         assert lock.try_acquire()
         lock.mark_ours()
-        lock.release()
+    ours.release()
     assert ours.try_acquire()
-    assert ours.was_used_by_other
+    assert not ours.was_used_by_other
 
 
 def test_a_file_of_an_older_version_names_another_muxpilot(folder: Path) -> None:
@@ -87,16 +88,26 @@ def test_the_process_id_that_a_killed_muxpilot_left_is_no_token(folder: Path) ->
     assert not lock.was_used_by_other
 
 
-def test_a_refusal_names_the_holder_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_muxpilot_of_version_1_excludes_us_and_is_named_once(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("DEBUG", "muxpilot.shells")
-    holder, waiter = make_lock(), make_lock()
-    assert holder.try_acquire()
-    caplog.clear()
+    file = file_lock.open_lock_file(lock_file(folder))
+    assert file_lock.try_lock(file)
+    file_lock.write_owner(file, offset=len(OLD_TOKEN))
+    waiter = make_lock()
     assert [waiter.try_acquire() for _ in range(3)] == [False] * 3
     lines = [record.getMessage() for record in caplog.records]
     assert lines == [f"cross-process pane lock refused held_by={os.getpid()}"]
-    holder.release()
+    os.close(file)
     assert waiter.try_acquire()
-    caplog.clear()
-    assert not holder.try_acquire()
-    assert "held_by" in caplog.text
+
+
+def test_a_muxpilot_of_version_1_waits_for_us(folder: Path) -> None:
+    lock = make_lock()
+    assert lock.try_acquire()
+    file = file_lock.open_lock_file(lock_file(folder))
+    assert not file_lock.try_lock(file)
+    lock.release()
+    assert file_lock.try_lock(file)
+    os.close(file)

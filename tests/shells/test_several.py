@@ -54,9 +54,10 @@ async def test_a_command_waits_for_that_of_another_muxpilot(desk: Desk, other: D
 async def test_the_prompt_has_the_marks_of_one_muxpilot(desk: Desk, other: Desk, shell: str) -> None:
     pane = await desk.own_pane(shell)
     await desk.run(pane, "true")
-    once = await desk.run(pane, 'printf %s "$PS1$PS2$PS0" | wc -c')
+    count = "printf %s \"$PS1$PS2$PS0\" | tr -cd '\\007' | wc -c"
+    once = await desk.run(pane, count)
     for asker in (other, desk, other):
-        again = await asker.run(pane, 'printf %s "$PS1$PS2$PS0" | wc -c')
+        again = await asker.run(pane, count)
     assert again["output"] == once["output"]
 
 

@@ -176,7 +176,10 @@ async def test_what_became_of_a_command_there_is_a_resource_too(rig: Rig) -> Non
     made = await rig.call("create-session", name="named", socket="far")
     ran = await rig.call("execute-command", paneId=made["paneId"], command="echo far''away", socket="far")
     started = await rig.call("notify-when", paneId=made["paneId"], triggers="pattern:zz", socket="far")
-    wanted = {ran["resourceUri"]: "faraway", f"tmux://watch/{started['watchId']}": "watching"}
+    wanted = {
+        f"tmux://command/{ran['commandId']}/result": "faraway",
+        f"tmux://watch/{started['watchId']}": "watching",
+    }
     for uri, word in wanted.items():
         [content] = (await rig.client.read_resource(uri)).contents
         assert isinstance(content, types.TextResourceContents)
@@ -199,14 +202,14 @@ async def test_resources_are_read_from_another_host(host: RemoteHost) -> None:
             f"tmux://pane/{made['paneId']}/tail/20/ansi",
             f"tmux://window/{made['windowId']}/info",
             f"tmux://session/{made['sessionId']}/tree",
-            ran["resourceUri"],
+            f"tmux://command/{ran['commandId']}/result",
         ):
             [content] = (await rig.client.read_resource(uri)).contents
             assert isinstance(content, types.TextResourceContents)
             told[uri] = content.text
     assert "muxpilot-hub" not in "".join(told.values())
     assert "faraway" in told[f"tmux://pane/{made['paneId']}"]
-    assert "faraway" in told[ran["resourceUri"]]
+    assert "faraway" in told[f"tmux://command/{ran['commandId']}/result"]
     assert '"res"' in told["tmux://sessions"]
     info = json.loads(told["tmux://server/info"])
     assert (info["ssh"], info["running"]) == (host.sshd.arguments, True)

@@ -33,7 +33,7 @@ async def test_the_status_of_a_far_shell_that_ends_is_told(far: RemoteHost) -> N
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0
     answer = await far.run(pane, "exit 3")
-    assert (answer["status"], answer["exitCode"]) == ("failed", 3), answer["reason"]
+    assert (answer["status"], answer["exitCode"]) == ("failed", 3), answer
 
     async def is_closed() -> bool:
         return pane not in far.raw("list-panes", "-a", "-F", "#{pane_id}").split()

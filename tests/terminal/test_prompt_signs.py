@@ -14,7 +14,7 @@ from muxpilot.terminal import prompt_signs
         ("root#", True, True, False, False, True),
         ("~ \u276f ", True, False, True, True, True),
         ("main \u2713 ", True, False, True, False, True),
-        (">>> ", True, False, True, True, True),
+        (">>> ", True, False, False, True, True),
         ("50%", False, True, False, False, True),
         ("Password: ", False, False, False, False, True),
         ("Continue? [y/N] ", False, False, False, False, True),

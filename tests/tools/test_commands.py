@@ -15,8 +15,8 @@ from tests.rigs.waiting import LIMIT_S, eventually
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELDS = (
-    "commandId paneId command status exitCode output outputBytes outputTruncated timedOut elapsedMs "
-    "resourceUri waitingForInput reason"
+    "commandId paneId pane status exitCode output outputTruncated timedOut waitingForInput waitingFor "
+    "elapsedMs cursor"
 ).split()
 
 
@@ -24,12 +24,53 @@ async def test_a_command_answers_with_all_that_the_contract_lists(call: Call, pa
     made = await pane()
     answer = await call("execute-command", paneId=made.pane, command="echo hi; false")
     assert list(answer) == FIELDS
-    assert (answer["paneId"], answer["command"]) == (made.pane, "echo hi; false")
+    assert (answer["paneId"], answer["pane"], answer["waitingFor"]) == (made.pane, None, None)
     assert (answer["status"], answer["exitCode"], answer["output"]) == ("failed", 1, "hi\n")
-    assert (answer["outputBytes"], answer["outputTruncated"], answer["timedOut"]) == (3, False, False)
+    assert (answer["outputTruncated"], answer["timedOut"]) == (False, False)
     assert answer["elapsedMs"] >= 0
     same = await call("get-command-result", commandId=answer["commandId"])
-    assert same == answer
+    assert same == {**answer, "command": "echo hi; false"}
+
+
+async def test_what_was_printed_after_a_command_is_read_from_its_cursor_on(call: Call, pane: Shell) -> None:
+    made = await pane()
+    first = await call("execute-command", paneId=made.pane, command="echo before")
+    await call("execute-command", paneId=made.pane, command="echo between")
+    read = await call("read-pane", paneId=made.pane, since=first["cursor"])
+    shown = [line.split()[-1] for line in read["text"].splitlines() if "be" in line]
+    assert shown == ["between", "between"]  # the command's echo and its output
+    assert read["missedLines"] == 0
+
+
+async def test_output_that_was_cut_is_read_on_by_its_bytes(call: Call, pane: Shell) -> None:
+    made = await pane()
+    answer = await call("execute-command", paneId=made.pane, command="seq 1 20000; echo 漢字")
+    assert (answer["outputTruncated"], answer["outputBytes"]) == (True, 108894 + 7)
+    read, parts = 0, []
+    while read < answer["outputBytes"]:
+        part = await call(
+            "get-command-result", commandId=answer["commandId"], offsetBytes=read, maxOutputBytes=49999
+        )
+        parts.append(part["output"])
+        read += len(part["output"].encode())
+    assert "".join(parts) == "".join(f"{n}\n" for n in range(1, 20001)) + "漢字\n"
+    assert len(parts) == 3
+
+
+async def test_a_wait_of_zero_answers_at_once_and_has_not_timed_out(
+    call: Call, pane: Shell, tmp_path: Path
+) -> None:
+    made, gate = await pane(), tmp_path / "gate"
+    await call("execute-command", paneId=made.pane, command="true")
+    began = asyncio.get_running_loop().time()
+    answer = await call("execute-command", paneId=made.pane, command=until(gate), waitMs=0)
+    assert asyncio.get_running_loop().time() - began < LIMIT_S / 2
+    assert answer["status"] in ("queued", "running")
+    assert not answer["timedOut"]
+    again = await call("get-command-result", commandId=answer["commandId"])
+    assert not again["timedOut"]
+    gate.touch()
+    assert (await call("get-command-result", commandId=answer["commandId"], waitMs=15000))["exitCode"] == 0
 
 
 async def test_the_resource_holds_the_same_answer(rig: Rig, call: Call, pane: Shell) -> None:
@@ -38,7 +79,10 @@ async def test_the_resource_holds_the_same_answer(rig: Rig, call: Call, pane: Sh
     [content] = (await rig.client.read_resource(answer["resourceUri"])).contents
     whole = json.loads(content.text)  # type: ignore[union-attr]
     assert whole["output"] == "".join(f"{n}\n" for n in range(1, 101))
-    assert {**whole, "output": "", "outputTruncated": True} == {**answer, "output": ""}
+    assert {key: whole[key] for key in FIELDS if key not in ("output", "outputTruncated")} == {
+        key: answer[key] for key in FIELDS if key not in ("output", "outputTruncated")
+    }
+    assert (whole["outputTruncated"], whole["command"]) == (False, "seq 1 100")
     listed = {str(row.uri) for row in (await rig.client.list_resources()).resources}
     assert answer["resourceUri"] in listed
 

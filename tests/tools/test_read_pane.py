@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.rigs.engine import wait_until
-from tests.rigs.mcp_client import PROMPT, MadeSession, Rig
+from tests.rigs.mcp_client import PROMPT, MadeSession, Rig, serving
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 from tests.rigs.waiting import eventually, is_running
 
@@ -19,6 +20,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELDS = {"paneId", "text", "cursor", "newLines", "missedLines", "truncated", "alternateScreen"}
 LINES = 100_000
+CONFIG = "[tracking]\njournal_cap_bytes = 1048576\n"  # so that a flood is soon more than is kept
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rig() -> AsyncIterator[Rig]:
+    async with serving("all", config=CONFIG) as rig:
+        yield rig
 
 
 class ReadingAgent:

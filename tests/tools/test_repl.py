@@ -151,6 +151,14 @@ async def test_psql_keeps_its_prompt_through_transactions_and_databases(
         assert spoken(await say(call, made.pane, "\\q")) == answer(made.pane, "", exited=True)
 
 
+@pytest.mark.parametrize("name", ["python", "python3.13"])
+async def test_a_tab_reaches_a_program_in_a_persons_pane(rig: Rig, call: Call, name: str) -> None:
+    made = rig.session_of_a_person(f"tab-{name}", PROGRAMS[name][0]())
+    await rig.wait_until_shown(made.pane, ">>>")
+    assert (await say(call, made.pane, "len('a\tb')"))["output"] == "3"
+    rig.raw("kill-session", "-t", made.session)
+
+
 @pytest.mark.parametrize("name", ["python", "python3.13", "node", "ipython"])
 async def test_a_person_s_pane_of_which_nothing_was_seen_is_served_alike(
     rig: Rig, call: Call, name: str
@@ -279,6 +287,18 @@ async def test_the_exit_code_is_that_of_the_command(call: Call, pane: Shell, cod
     assert (await say(call, made.pane, "1"))["exitCode"] is None
     reply = await say(call, made.pane, f"exit({code})")
     assert (reply["exited"], reply["exitCode"], reply["waitingFor"]) == (True, code, "shell")
+
+
+async def test_a_command_that_was_queued_is_no_part_of_the_last_answer(call: Call, pane: Shell) -> None:
+    made = await pane()
+    await call("execute-command", paneId=made.pane, command=f"{sys.executable} -q")
+    queued = await call(
+        "execute-command", paneId=made.pane, command="echo oth''er", queue=True, timeoutSeconds=0.1
+    )
+    left = await call("run-in-repl", paneId=made.pane, input="import os; print('last'); os._exit(3)")
+    assert (left["output"], left["exited"], left["exitCode"]) == ("last", True, 3)
+    other = await call("get-command-result", commandId=queued["commandId"], waitMs=15000)
+    assert other["output"] == "other\n"
 
 
 async def test_a_traceback_is_output_and_the_next_statement_follows(call: Call, python: str) -> None:

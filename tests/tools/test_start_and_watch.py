@@ -77,7 +77,7 @@ async def test_a_busy_pane_is_not_typed_into(fails: Fails, rig: Rig, pane: Shell
     made = await pane("printf go; exec cat")
     await rig.wait_until_shown(made.pane, "go")
     words = await fails("start-and-watch", paneId=made.pane, command="echo never", pattern="x")
-    assert f"Pane '{made.pane}' is busy with 'cat'" in words
+    assert f"Pane '{made.pane}' is occupied. cat is in front" in words
     assert await rig.screen(made.pane) == "go"
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.rigs.mcp_client import PROMPT, Rig
+from tests.rigs.mcp_client import PROMPT, Rig, serving
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 from tests.rigs.waiting import eventually
 from tests.tools.test_watching import start_line_runner, watch_and_type
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+CONFIG = "[tracking]\njournal_cap_bytes = 1048576\n"  # so that a flood is soon more than is kept
 RESULT = {"paneId", "pane", "event", "detail", "elapsed", "output", "paneState", "cursor"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rig() -> AsyncIterator[Rig]:
+    async with serving("all", config=CONFIG) as rig:
+        yield rig
 
 
 async def read_cursor(call: Call, pane: str) -> str:

@@ -14,13 +14,14 @@ import pytest
 from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import NotFound, Refused
 from muxpilot.shells.command_registry import CommandRegistry
-from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.shell_phases import Phase
 from muxpilot.tmux import PaneId
 from muxpilot.watch.mark_tracker import track_marks
-from muxpilot.watch.registry import WatchListener, WatchPlan, WatchRegistry
+from muxpilot.watch.registry import WatchRegistry
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command
 from muxpilot.watch.triggers import parse_triggers, readiness_trigger
+from muxpilot.watch.watch_run import WatchListener, WatchPlan
 from tests.rigs.engine import Raw, read_until, stream_of, wait_until
 from tests.rigs.waiting import LIMIT_S
 
@@ -86,7 +87,7 @@ async def test_the_echo_never_counts_and_the_exit_code_is_told_in_every_shell(
 
 
 async def start_and_wait(shells: CommandRegistry, tmux: Tmux, pane: PaneId, command: str) -> WatchResult:
-    start = start_command(command, shells, is_new=True)
+    start = start_command(command, shells)
     triggers = (readiness_trigger("needle"), *parse_triggers("error,exit"))
     return await WatchRegistry().run(WatchPlan(tmux, pane, triggers, LIMIT_S, start=start))
 
@@ -114,7 +115,7 @@ async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
         watches = WatchRegistry()
         watch = await watches.start(replace(asked, marks=marks, listener=WatchListener(on_end=notify)))
         await tmux.input.type(made.pane_id, typed, enter=True)
-        await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+        assert await watches.get(watch).wait_for_end(LIMIT_S)
         assert reported[-1] == (event, code), typed
 
 
@@ -143,7 +144,7 @@ async def test_whoever_types_at_a_marked_prompt_only_output_counts(
         watch = watches.get(await watches.start(replace(asked, marks=marks)))
         for piece in typed:
             raw("send-keys", "-t", made.pane_id, *piece)
-        await asyncio.wait_for(watch.ended.wait(), LIMIT_S)
+        assert await watch.wait_for_end(LIMIT_S)
         assert watch.result is not None
         assert watch.result.event == event, (typed, watch.result)
 
@@ -174,7 +175,7 @@ async def test_nothing_of_a_flood_is_missed(tmux: Tmux) -> None:
     watches = WatchRegistry()
     watch = await watches.start(plan(tmux, made.pane_id, "pattern:needle"))
     await tmux.input.type(made.pane_id, "", enter=True)
-    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    assert await watches.get(watch).wait_for_end(LIMIT_S)
     result = watches.get(watch).result
     assert result is not None
     assert (result.event, result.detail) == ("pattern:needle", 'Matched pattern "needle": needle')
@@ -187,7 +188,7 @@ async def test_a_persons_pane_is_watched_and_let_go_of(tmux: Tmux, raw: Raw) -> 
     watches = WatchRegistry()
     watch = await watches.start(plan(tmux, pane, "pattern:hello"))
     raw("send-keys", "-t", pane, "hello", "Enter")
-    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    assert await watches.get(watch).wait_for_end(LIMIT_S)
     result = watches.get(watch).result
     assert result is not None
     assert result.event == "pattern:hello"
@@ -225,7 +226,7 @@ async def test_only_so_many_watches_are_kept_and_go_on(tmux: Tmux, raw: Raw) -> 
     ended = []
     for _ in range(5):
         ended.append(await watches.start(plan(tmux, pane, "idle:0.01")))
-        await asyncio.wait_for(watches.get(ended[-1]).ended.wait(), LIMIT_S)
+        assert await watches.get(ended[-1]).wait_for_end(LIMIT_S)
     assert [watch.id for watch in watches.background_watches] == ended[-3:]
     going = [await watches.start(plan(tmux, pane, "bell")) for _ in range(3)]
     with pytest.raises(Refused, match="3 watches are running"):
@@ -241,7 +242,7 @@ async def test_a_full_screen_program_answers_with_its_screen(tmux: Tmux) -> None
     watches = WatchRegistry()
     watch = await watches.start(plan(tmux, made.pane_id, "pattern:ready"))
     await tmux.input.type(made.pane_id, "", enter=True)
-    await asyncio.wait_for(watches.get(watch).ended.wait(), LIMIT_S)
+    assert await watches.get(watch).wait_for_end(LIMIT_S)
     result = watches.get(watch).result
     assert result is not None
     assert [line.strip() for line in result.output.splitlines() if line.strip()] == ["menu", "ready"]
@@ -259,7 +260,7 @@ async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
     async def has_fired() -> bool:
         await tmux.input.type(pane, "hello", enter=True)
         await asyncio.sleep(0.02)
-        return watches.get(watch).ended.is_set()
+        return watches.get(watch).job.has_ended
 
     async with asyncio.timeout(LIMIT_S):
         while not await has_fired():
@@ -267,7 +268,7 @@ async def test_a_watch_outlives_a_pane_that_moves(tmux: Tmux, raw: Raw) -> None:
     result = watches.get(watch).result
     assert result is not None
     assert result.event == "pattern:hello"
-    assert "not seen: the pane moved" in result.output
+    assert "not seen" not in result.output  # its journal moves with it
 
 
 async def test_a_folder_of_the_pane_is_where_a_file_is_looked_for(tmux: Tmux, tmp_path: Path) -> None:

@@ -95,6 +95,11 @@ class TrackingSettings:
         "accepted for older files; commands may take any time", default=600, least=1
     )
     output_cap_bytes: int = key("how much of one command's output is kept", default=64 * MIB, least=1024)
+    journal: bool = key("`false` keeps the output of panes in memory only, not in files", default=True)
+    journal_cap_bytes: int = key(
+        "how much of one pane's output is kept in files", default=16 * MIB, least=64 * 1024
+    )
+    journal_total_bytes: int = key("the same for all panes together", default=512 * MIB, least=1024 * 1024)
 
 
 @record

@@ -47,9 +47,13 @@ class Owners:
             self._own = self._create()
         return self._own[0]
 
+    def is_own(self, token: str) -> bool:
+        """Return whether a token is the one of this process, which may have none yet."""
+        return self._own is not None and token == self._own[0]
+
     def state(self, token: str) -> OwnerState:
         """Return what the process with this token does. A token without a file belongs to a dead process."""
-        if self._own is not None and token == self._own[0]:
+        if self.is_own(token):
             return OwnerState.ALIVE
         if not _TOKEN.fullmatch(token):
             return OwnerState.DEAD
@@ -66,6 +70,13 @@ class Owners:
             return OwnerState.STOPPED if _is_stopped(file) else OwnerState.ALIVE
         finally:
             os.close(file)
+
+    def remove_dead(self) -> None:
+        """Remove the files of all processes that have ended."""
+        with suppress(OSError):
+            for name in os.listdir(self._folder):
+                with suppress(OSError):
+                    self.state(name)
 
     def close(self) -> None:
         """Remove the file of this process: it is responsible for nothing any more."""

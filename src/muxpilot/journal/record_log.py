@@ -49,6 +49,7 @@ class RecordLog:
         self._most_bytes = most_bytes
         self._trace = trace or area("journal")
         self._file = -1  # open for reading
+        self._append_file = -1
         self._number = 0  # of the file that is open for reading
         self._offset = 0
         self._torn = b""
@@ -69,18 +70,15 @@ class RecordLog:
         """Add a record and return its position. Raise OSError if it cannot be written whole."""
         line = _encode(fields)
         while True:
-            file = self._open_for_append()
-            try:
-                written = os.write(file, line)
-                end = os.lseek(file, 0, os.SEEK_CUR)
-                if written != len(line):
-                    raise OSError("The record was not written whole.")
-                if _is_at(self._path, file):
-                    position = _read_number(file) * _FILE_SPAN + end
-                    self._trace.debug("record written", kind=fields.get("t"), position=position)
-                    return position
-            finally:
-                os.close(file)
+            file = self._find_append_file()
+            written = os.write(file, line)
+            end = os.lseek(file, 0, os.SEEK_CUR)
+            if written != len(line):
+                raise OSError("The record was not written whole.")
+            if _is_at(self._path, file):
+                position = _read_number(file) * _FILE_SPAN + end
+                self._trace.debug("record written", kind=fields.get("t"), position=position)
+                return position
             self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
 
     def read_new(self) -> list[LogRecord]:
@@ -96,7 +94,7 @@ class RecordLog:
             if _is_at(self._path, self._file):
                 return found
             self._read_to_end(found)  # what was added before it was put aside
-            self.close()
+            self._close_read_file()
         return found
 
     def put_aside(self) -> bool:
@@ -112,7 +110,23 @@ class RecordLog:
             os.close(guard)
 
     def close(self) -> None:
-        """Close the file. A later `read_new` opens the newest one."""
+        """Close the files. A later call opens the newest one."""
+        self._close_append_file()
+        self._close_read_file()
+
+    def _find_append_file(self) -> int:
+        if self._append_file >= 0 and not _is_at(self._path, self._append_file):
+            self._close_append_file()
+        if self._append_file < 0:
+            self._append_file = self._open_for_append()
+        return self._append_file
+
+    def _close_append_file(self) -> None:
+        if self._append_file >= 0:
+            os.close(self._append_file)
+            self._append_file = -1
+
+    def _close_read_file(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -156,7 +170,7 @@ class RecordLog:
     def _read_old_file(self, found: list[LogRecord]) -> None:
         if self._open_for_reading(self._old_path):
             self._read_to_end(found)
-            self.close()
+            self._close_read_file()
 
     def _read_to_end(self, found: list[LogRecord]) -> None:
         while data := os.pread(self._file, _READ_BYTES, self._offset):

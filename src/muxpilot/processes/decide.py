@@ -30,6 +30,8 @@ REMOTE_PROGRAMS = frozenset(
     "ssh slogin autossh mosh mosh-client telnet rlogin docker podman nerdctl kubectl oc lxc incus machinectl "
     "tmux screen zellij dtach abduco minicom picocom cu tio et vagrant gcloud aws".split()
 )
+# Those of them that are terminals themselves: a prompt that they show may be in any of their panes.
+NESTED_TERMINALS = frozenset("tmux screen zellij dtach abduco".split())
 
 
 @record

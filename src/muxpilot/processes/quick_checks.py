@@ -63,3 +63,25 @@ def activity_signature(pid: int, *, proc: ProcReader = PROC) -> object | None:
     except (OSError, ValueError, IndexError):
         return None
     return signature
+
+
+def processes_below(pid: int, pane_pid: int, *, proc: ProcReader = PROC) -> list[int]:
+    """Return the processes that a foreground program was started from, the nearest first.
+
+    The nearest is the shell that gave it the terminal: the first that is not in the program's group.
+    """
+    front, found = find_stat(proc, pid), list[int]()
+    stat = front
+    while front is not None and stat is not None and stat.pid != pane_pid and len(found) < _MOST_PROCESSES:
+        stat = find_stat(proc, stat.parent)
+        if stat is not None and stat.group != front.group:
+            found.append(stat.pid)
+    return found
+
+
+def command_line(pid: int, *, proc: ProcReader = PROC) -> list[str]:
+    """Return the arguments of a process, its name first; empty if it is gone."""
+    try:
+        return proc.argv(pid)
+    except OSError:
+        return []

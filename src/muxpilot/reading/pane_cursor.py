@@ -1,16 +1,16 @@
 """Read from a pane only the lines that are new since a cursor.
 
 A `PaneReader` keeps the stream of a pane open from the first reading on. A cursor is a position in that
-stream and stays valid while the pane exists; lines that the stream no longer holds are counted as missed. A
-cursor is always at the beginning of a line, so an unfinished line is read again when it has grown. While a
-full-screen program runs, its screen is returned instead, and the cursor does not move in the text below it.
+stream and stays valid while the pane exists, in every muxpilot if the pane has a journal. Lines that the
+stream no longer holds are counted as missed. A cursor is always at the beginning of a line, so an unfinished
+line is read again when it has grown. While a full-screen program runs, its screen is returned instead, and
+the cursor does not move in the text below it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -28,6 +28,8 @@ _ALIGN_TRIES = 5
 _MOST_STREAMS = 4
 # Rendering this much takes a few milliseconds. More is rendered in a thread: the event loop serves others.
 _RENDERED_AT_ONCE = 1 << 16
+# How far back to look for the beginning of a full-screen program.
+_SEARCHED_BYTES = 2 << 20
 
 trace = area("reading")
 
@@ -85,6 +87,11 @@ class PaneReaders:
         row = await tmux.panes.get(pane)
         return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
 
+    async def make_cursor_in(self, tmux: Tmux, row: Pane, offset: int) -> str:
+        """Return the same for a pane whose row is known and that shows no full-screen program."""
+        row = replace(row, is_alternate=False)
+        return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
+
     async def find_position(self, tmux: Tmux, pane: PaneId, cursor: str) -> StreamPosition:
         """Return where a cursor is in the pane's stream. Raise BadInput if it is not one of this pane."""
         row = await tmux.panes.get(pane)
@@ -121,8 +128,8 @@ class PaneReader:
     async def read(self, row: Pane, since: str | None, look_back: int) -> NewLines:
         """Return the lines since a cursor, through all streams that began after it."""
         async with self._lock:
-            first = self._find_stream(since) if since is not None else None
             last = await self._current_stream(row)
+            first = await self._find_stream(row, since) if since is not None else None
             if since is None or first is None:
                 return await last.read_last(row, look_back)
             past = replace(row, is_alternate=False)
@@ -145,28 +152,38 @@ class PaneReader:
     async def find_position(self, row: Pane, cursor: str) -> StreamPosition:
         """Return where a cursor is in the newest stream: at its beginning if the cursor is older than it."""
         async with self._lock:
-            stream = self._streams[self._find_stream(cursor)]
+            newest = await self._current_stream(row)
+            stream = self._streams[await self._find_stream(row, cursor)]
             position = stream.parse_cursor(cursor)
-            is_newest = stream is await self._current_stream(row)
-            return position if is_newest else StreamPosition(0, 0, 0)
+            return position if stream is newest else StreamPosition(0, 0, 0)
 
     async def close(self) -> None:
         await self._stack.aclose()
 
-    def _find_stream(self, cursor: str) -> int:
+    async def _find_stream(self, row: Pane, cursor: str) -> int:
+        """Return the index of the stream that a cursor is in. Call it after `_current_stream`."""
+        name = cursor.partition(".")[0]
+        if all(stream.name != name for stream in self._streams):
+            await self._load_earlier(row, name)
         for index, stream in enumerate(self._streams):
-            if cursor.startswith(f"{stream.name}."):
+            if stream.name == name:
                 return index
         raise _bad_cursor(cursor)
+
+    async def _load_earlier(self, row: Pane, name: str) -> None:
+        """Load the streams from this one on that are older than those we have, from their journals."""
+        streams = await self._tmux.streams.read_earlier(row.id, name, before=self._streams[0].name)
+        earlier = [StreamReader(self._tmux, stream, is_alternate=False) for stream in streams]
+        trace.debug("earlier streams loaded", pane=row.id, name=name, count=len(earlier))
+        self._streams = [*earlier, *self._streams][-_MOST_STREAMS:]
 
     async def _current_stream(self, row: Pane) -> StreamReader:
         """Return the newest stream; open one if there is none, or if another program was started."""
         if not self._streams or (self._streams[-1].stream.end_event is not None and not row.is_dead):
             stream = await self._stack.enter_async_context(self._tmux.streams.open(row.id))
-            is_whole = self._tmux.streams.is_own_pane(row.id)
-            reader = StreamReader(self._tmux, stream, is_whole=is_whole, is_alternate=row.is_alternate)
+            reader = StreamReader(self._tmux, stream, is_alternate=row.is_alternate)
             self._streams = [*self._streams, reader][-_MOST_STREAMS:]
-            trace.debug("stream opened", pane=row.id, name=reader.name, is_whole=is_whole)
+            trace.debug("stream opened", pane=row.id, name=reader.name, is_whole=stream.is_whole)
         return self._streams[-1]
 
 
@@ -178,16 +195,17 @@ def _merge(readings: Sequence[NewLines]) -> NewLines:
 class StreamReader:
     """One stream, and the text that was in the pane before it began.
 
-    `is_whole`: the stream has all output of the pane, because muxpilot created the pane.
+    `is_alternate`: a full-screen program runs in the pane now.
     """
 
-    def __init__(self, tmux: Tmux, stream: PaneStream, *, is_whole: bool, is_alternate: bool) -> None:
-        self.name = secrets.token_hex(3)
+    def __init__(self, tmux: Tmux, stream: PaneStream, *, is_alternate: bool) -> None:
+        self.name = stream.name
         self.stream = stream
         self._tmux = tmux
-        self._is_whole = is_whole
-        self._began_alternate = is_alternate and not is_whole
-        self._line_before = ""
+        self._is_whole = stream.is_whole
+        self._began_alternate = not stream.is_whole and _began_in_full_screen(
+            stream, is_alternate=is_alternate
+        )
 
     def make_cursor(self, row: Pane, offset: int) -> str:
         """Return a cursor at an offset, or where the text below a full-screen program goes on."""
@@ -239,7 +257,7 @@ class StreamReader:
 
     def _position_below_program(self) -> StreamPosition:
         """Return where the text continues after the full-screen program has ended."""
-        start = self.stream.start
+        start = max(self.stream.start, self.stream.end - _SEARCHED_BYTES)
         switches = list(ALTERNATE_SWITCH_BYTES.finditer(self.stream.read(start, self.stream.end)))
         if switches and switches[-1][1] == b"h":
             return self._position_at(start + switches[-1].start())
@@ -260,7 +278,7 @@ class StreamReader:
 
     async def _render(self, row: Pane, start: int, end: int, *, is_cut: bool) -> RenderedText:
         data = self.stream.read(start, end)
-        before = self._line_before if start == 0 else ""
+        before = self.stream.text_before if start == 0 else ""
         is_alternate = self._began_alternate if start == 0 else is_cut and _begins_in_full_screen(data)
         if len(data) <= _RENDERED_AT_ONCE:
             return render_text(data, before=before, height=row.height, is_alternate=is_alternate)
@@ -296,10 +314,11 @@ class StreamReader:
         for _ in range(_ALIGN_TRIES):
             end = self.stream.end
             lines = await self._tmux.capture.last_lines(row.id, wanted, join=True)
-            before = await self._tmux.capture.text_before_cursor(row.id) if end == 0 else self._line_before
+            before = await self._tmux.capture.text_before_cursor(row.id) if end == 0 else None
             await self._tmux.streams.catch_up(row.id)
             if self.stream.end == end:
-                self._line_before = before
+                if before is not None:
+                    self.stream.remember_text_before(before)
                 return lines, self._end_position()
         trace.debug("capture not aligned", pane=row.id, tries=_ALIGN_TRIES)
         position = self._end_position()
@@ -328,6 +347,12 @@ def _bad_cursor(cursor: str) -> BadInput:
         f"The argument 'since' must be a cursor of this pane, not {cursor[:40]!r}.",
         "Call read-pane without it, and use the cursor in its answer.",
     )
+
+
+def _began_in_full_screen(stream: PaneStream, *, is_alternate: bool) -> bool:
+    """Return whether a full-screen program ran in the pane when its stream began."""
+    switch = ALTERNATE_SWITCH_BYTES.search(stream.read(stream.start, stream.end))
+    return switch[1] == b"l" if switch is not None else is_alternate
 
 
 def _begins_in_full_screen(data: bytes) -> bool:

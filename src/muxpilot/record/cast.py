@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from muxpilot import file_lock
 from muxpilot.errors import BadInput
 from muxpilot.records import record
 from muxpilot.terminal.escapes import CLEAR_SCREEN, HIDE_CURSOR, RESET_STYLE, move_cursor
 
+_CHUNK_BYTES = 1 << 16
 _LONGEST_PAUSE_S = 86_400.0
 _SIZE = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
 
@@ -23,40 +27,98 @@ _SIZE = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
 CreateFile = Callable[[str], int]
 
 
-class CastFile:
-    """A recording that is being written. Each event is flushed, so that readers see whole lines."""
+@record
+class CastPlace:
+    """Where a recording stands in its file, so that another process can go on there.
 
-    def __init__(self, path: Path, columns: int, rows: int, create: CreateFile) -> None:
-        self._file = os.fdopen(create(str(path)), "w", encoding="utf-8", newline="\n")
+    `began_ns` is its beginning by the clock since boot, and `device` and `inode` identify the file.
+    """
+
+    began_ns: int
+    bytes: int
+    device: int
+    inode: int
+
+
+class CastFile:
+    """A recording that is being written. Each event is flushed, so that readers see whole lines.
+
+    The file is locked as long as it is open: no two processes write to it.
+    """
+
+    def __init__(self, path: Path, file: int, began_ns: int, *, size: int) -> None:
+        """Write to an open file from its place `size` on."""
+        with suppress(OSError):  # some file systems have no locks
+            file_lock.try_lock(file)
+        self._file = os.fdopen(file, "w", encoding="utf-8", newline="\n")
         self.path = path
-        self.bytes = 0
-        self._began = time.monotonic()
-        self._ended: float | None = None
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self.bytes = size
+        self._began_ns = began_ns
+        found = os.fstat(file)
+        self._identity = found.st_dev, found.st_ino
+        self._ended_ns: int | None = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @classmethod
+    def create(cls, path: Path, columns: int, rows: int, create: CreateFile) -> CastFile:
+        """Create a file, with its first line."""
+        made = cls(path, create(str(path)), time.monotonic_ns(), size=0)
         head = {"version": 2, "width": columns, "height": rows, "timestamp": int(time.time())}
         try:
-            self._write_line({**head, "env": {"TERM": "tmux-256color"}})
+            made._write_line({**head, "env": {"TERM": "tmux-256color"}})
         except OSError:
-            self.close()
+            made.close()
             raise
+        return made
+
+    @classmethod
+    def reopen(cls, path: Path, place: CastPlace) -> CastFile | None:
+        """Continue in a file where another process stopped. What it wrote after that place is cut off.
+
+        Return None while another process writes to the file. Raise OSError if it is not the same file.
+        """
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            found = os.fstat(file)
+            if (found.st_dev, found.st_ino) != (place.device, place.inode):
+                raise FileNotFoundError(errno.ENOENT, "it is not there any more", str(path))
+            if not file_lock.try_lock(file):
+                os.close(file)
+                return None
+            size = _whole_lines(file, min(place.bytes, found.st_size))
+            os.ftruncate(file, size)
+            os.lseek(file, size, os.SEEK_SET)
+        except OSError:
+            os.close(file)
+            raise
+        return cls(path, file, place.began_ns, size=size)
+
+    @property
+    def place(self) -> CastPlace:
+        return CastPlace(self._began_ns, self.bytes, *self._identity)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return how many bytes of an incomplete character wait for their rest."""
+        return len(self._decoder.getstate()[0])
 
     @property
     def seconds(self) -> float:
-        return (time.monotonic() if self._ended is None else self._ended) - self._began
+        return ((time.monotonic_ns() if self._ended_ns is None else self._ended_ns) - self._began_ns) / 1e9
 
     def write_output(self, data: bytes) -> None:
         """Write output; a character that is not complete yet waits for its rest."""
-        text = self._decode(data)
+        text = self._decoder.decode(data)
         if text:
             self.write_event("o", text)
 
     def write_event(self, kind: str, text: str) -> None:
-        if self._ended is None:
+        if self._ended_ns is None:
             self._write_line([round(self.seconds, 6), kind, text])
 
     def close(self) -> None:
-        if self._ended is None:
-            self._ended = time.monotonic()
+        if self._ended_ns is None:
+            self._ended_ns = time.monotonic_ns()
             self._file.close()
 
     def _write_line(self, value: object) -> None:
@@ -64,6 +126,17 @@ class CastFile:
         self._file.write(text)
         self._file.flush()
         self.bytes += len(text.encode())
+
+
+def _whole_lines(file: int, size: int) -> int:
+    """Return the size without the last line, if that line has no end."""
+    while size > 0:
+        begin = max(0, size - _CHUNK_BYTES)
+        end = os.pread(file, size - begin, begin).rfind(b"\n")
+        if end >= 0:
+            return begin + end + 1
+        size = begin
+    return 0
 
 
 def paint_screen(lines: Sequence[str], cursor: tuple[int, int] | None) -> str:

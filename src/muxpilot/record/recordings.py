@@ -1,178 +1,155 @@
-"""Running recordings: each follows the stream of a pane until it is stopped or the pane ends."""
+"""All recordings: those that this muxpilot writes, and those of other muxpilots, which it can stop.
+
+A recording is a job (`jobs/`). If its muxpilot has gone, another one goes on in the same file.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
-import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from muxpilot.errors import BadInput, MuxpilotError, Refused
-from muxpilot.record.cast import CastFile, CreateFile, paint_screen
-from muxpilot.shells.osc133 import MarkStripper
-from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Tmux
-from muxpilot.tmux.objects.capture import CapturedScreen
+from muxpilot.errors import BadInput, Refused
+from muxpilot.jobs.job_records import Job
+from muxpilot.jobs.job_registry import JobRegistry
+from muxpilot.jobs.server_jobs import ServerJobs
+from muxpilot.journal.owners import OwnerState
+from muxpilot.record.cast import CreateFile
+from muxpilot.record.pane_recording import Recording
+from muxpilot.record.recording_job import KIND, RecordingReport, parse_report, path_of
+from muxpilot.tasks import TaskSet
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.trace import area
 
 LARGEST_BYTES = 256 << 20
-_SIZE_CHECK_S = 0.1
-_STOP_TIMEOUT_S = 5.0
-_TRIES = 5
 
-
-class Recording:
-    """One pane that is recorded into one file; the file has its stream up to `offset`."""
-
-    def __init__(self, tmux: Tmux, pane: PaneId, path: Path, create: CreateFile, *, largest: int) -> None:
-        self._tmux = tmux
-        self._pane = pane
-        self._path = path
-        self._create = create
-        self._largest = largest
-        self._stop_at = math.inf
-        self._size = (0, 0)
-        self._size_checked_at = 0.0
-        self._marks = MarkStripper()
-        self._trace = area("record").child(pane=pane)
-        self.offset = 0
-        self.file: CastFile | None = None
-        self.has_started = asyncio.Event()
-        self.task = asyncio.create_task(self._run())
-
-    async def stop(self) -> BaseException | None:
-        """Stop when the output up to now is written, at the latest after some seconds.
-
-        Return the exception that had ended the recording before, or None.
-        """
-        stream = self._tmux.streams.find_stream(self._pane)
-        if stream is not None and not self.task.done():
-            with contextlib.suppress(MuxpilotError):
-                await self._tmux.streams.catch_up(self._pane)
-            self._stop_at = stream.end
-            if self.offset < self._stop_at:
-                await asyncio.wait([self.task], timeout=_STOP_TIMEOUT_S)
-        return await self.cancel()
-
-    async def cancel(self) -> BaseException | None:
-        """Stop at once. Return the exception that had ended the recording before, or None."""
-        self.task.cancel()
-        await asyncio.wait([self.task])
-        return None if self.task.cancelled() else self.task.exception()
-
-    async def _run(self) -> None:
-        reason = "cancelled"
-        try:
-            reason = await self._record()
-        except OSError as error:
-            reason = f"cannot write: {error.strerror}"
-            raise Refused(f"The recording {str(self._path)!r} cannot be written: {error.strerror}.") from None
-        finally:
-            size = self.file.bytes if self.file is not None else 0
-            self._trace.info("recording ended", reason=reason, bytes=size, offset=self.offset)
-
-    async def _record(self) -> str:
-        """Write the stream to the file; return why the recording has ended."""
-        async with self._tmux.streams.open(self._pane) as stream:
-            self.offset, shown = await _capture_start(self._tmux, stream)
-            self._size = (shown.columns, shown.rows)
-            with contextlib.closing(CastFile(self._path, *self._size, self._create)) as file:
-                file.write_event("o", paint_screen(shown.lines, shown.cursor))
-                self._size_checked_at = time.monotonic()
-                self.file = file
-                self.has_started.set()
-                self._trace.info("recording started", columns=shown.columns, rows=shown.rows)
-                async for event in stream.follow(self.offset):
-                    if isinstance(event, End):
-                        return "stream ended"
-                    await self._write(file, event)
-                    if file.bytes > self._largest:
-                        return "file is full"
-                    if self.offset >= self._stop_at:
-                        return "stopped"
-        return "stream ended"
-
-    async def _write(self, file: CastFile, event: Data | Gap) -> None:
-        if isinstance(event, Gap):
-            self._marks.flush()  # the rest of a torn mark is in the gap
-            self._trace.debug("gap", lost=event.lost_bytes, reason=event.reason)
-            file.write_event("m", f"{event.lost_bytes or 'some'} bytes are missing: {event.reason}")
-            return
-        if time.monotonic() - self._size_checked_at > _SIZE_CHECK_S:
-            self._size_checked_at = time.monotonic()
-            self._size = await _record_resize(self._tmux, self._pane, file, self._size)
-        file.write_output(self._marks.strip(event.data))
-        self.offset = event.offset + len(event.data)
+# Returns whether the policy allows to record a pane into a file.
+MayRecord = Callable[[Tmux, PaneId, Path], Awaitable[bool]]
 
 
 class Recordings:
-    """All recordings that run, at most one for each pane."""
+    """All recordings, at most one for each pane. `may_record` is for those that other muxpilots began."""
 
-    def __init__(self, *, largest_bytes: int = LARGEST_BYTES) -> None:
+    # A stopped owner holds the lock of the file, and goes on from the pane's journal when it continues.
+    leaves_stopped_owners = True
+
+    def __init__(self, jobs: JobRegistry | None = None, *, largest_bytes: int = LARGEST_BYTES) -> None:
+        self.may_record: MayRecord | None = None
+        self._jobs = jobs or JobRegistry()
+        self._jobs.kinds[KIND] = self
         self._largest = largest_bytes
-        self._running: dict[tuple[str, PaneId], Recording] = {}
+        self._starting: dict[tuple[str, PaneId], asyncio.Task[RecordingReport]] = {}
+        self._running: dict[str, Recording] = {}
+        self._tasks = TaskSet(area("record"))
 
-    async def start(self, tmux: Tmux, pane: PaneId, path: Path, create: CreateFile) -> CastFile:
+    async def start(self, tmux: Tmux, pane: PaneId, path: Path, create: CreateFile) -> RecordingReport:
         """Record from now on; the first event paints what the pane shows already."""
         key = (tmux.socket, pane)
-        known = self._running.get(key)
-        if known is not None and not known.task.done():
-            raise BadInput(f"Pane {pane!r} is already being recorded.", "Stop that recording first.")
-        self._running[key] = recording = Recording(tmux, pane, path, create, largest=self._largest)
+        if key in self._starting:
+            raise _already_recorded(pane)
+        starting = asyncio.create_task(self._start(tmux, pane, path, create))
+        self._starting[key] = starting
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError:
+            starting.cancel()
+            raise
+        finally:
+            self._starting.pop(key, None)
+        if starting.cancelled():
+            raise _not_started()
+        return starting.result()
+
+    async def _start(self, tmux: Tmux, pane: PaneId, path: Path, create: CreateFile) -> RecordingReport:
+        jobs = await self._jobs.of(tmux)
+        if any(job.end is None for job in jobs.of_pane(KIND, pane)):
+            raise _already_recorded(pane)
+        recording = Recording(jobs, pane, largest=self._largest, timing=self._jobs.timing)
+        recording.start_new(path, create)
+        assert recording.task is not None
         started = asyncio.create_task(recording.has_started.wait())
         try:
             await asyncio.wait([started, recording.task], return_when=asyncio.FIRST_COMPLETED)
-            if recording.file is None and not recording.task.cancelled():
+            if recording.file is None or recording.job is None:
                 await recording.task  # raises the reason
-            return _started_file(recording)
+                raise _not_started()
+            self._keep(recording.job, recording)
+            return RecordingReport(path, round(recording.file.seconds, 3), recording.file.bytes)
         except BaseException:
-            if self._running.get(key) is recording:  # else it was stopped before it had started
-                del self._running[key]
-            await recording.cancel()
+            await recording.leave()
             raise
         finally:
             started.cancel()
 
-    async def stop(self, tmux: Tmux, pane: PaneId) -> CastFile:
-        """Stop the recording of a pane. Raise what ended it before, if that was a failure."""
-        recording = self._running.pop((tmux.socket, pane), None)
-        if recording is None:
+    async def stop(self, tmux: Tmux, pane: PaneId) -> RecordingReport:
+        """Stop the recording of a pane, whichever muxpilot writes it. Raise what ended it, if that failed."""
+        starting = self._starting.get((tmux.socket, pane))
+        if starting is not None:
+            starting.cancel()
+            raise _not_started()
+        jobs = await self._jobs.of(tmux)
+        job = next(reversed(jobs.of_pane(KIND, pane)), None)
+        if job is None or (job.end is not None and job.is_stop_asked):
             await tmux.panes.get(pane)  # raises NotFound if there is no such pane
             raise BadInput(f"Pane {pane!r} is not being recorded.", "Start it with action 'start'.")
-        failure = await recording.stop()
-        if failure is not None:
-            raise failure
-        return _started_file(recording)
+        await jobs.take_over_now(job)
+        if job.end is None and jobs.owner_state(job) is OwnerState.STOPPED:
+            raise _not_answering(job)
+        jobs.ask_to_stop(job)
+        if not await jobs.wait_for_end(job, self._jobs.timing.stop_by_owner_s):
+            raise _not_answering(job)
+        report = parse_report(job)
+        if report.failure is not None:
+            raise Refused(report.failure)
+        return report
 
     async def close(self) -> None:
+        """Stop writing. The recordings are left for other muxpilots to continue."""
         running, self._running = self._running, {}
-        await asyncio.gather(*(recording.cancel() for recording in running.values()))
+        await asyncio.gather(*(recording.leave() for recording in running.values()))
+        await self._tasks.close()
+
+    # What the jobs call
+
+    async def may_take_over(self, tmux: Tmux, job: Job) -> bool:
+        """Return whether this muxpilot may write to the file of a recording."""
+        return self.may_record is not None and await self.may_record(tmux, PaneId(job.pane), path_of(job))
+
+    def take_over(self, jobs: ServerJobs, job: Job) -> None:
+        """Continue a recording of a muxpilot that has gone."""
+        recording = Recording(jobs, PaneId(job.pane), largest=self._largest, timing=self._jobs.timing)
+        recording.start_taken_over(job)
+        self._keep(job, recording)
+        self.on_change(jobs, job)  # its stop may have been asked for before
+
+    def on_change(self, jobs: ServerJobs, job: Job) -> None:
+        """Leave a recording that another muxpilot has taken over, and stop one if a client asks for it."""
+        recording = self._running.get(job.id)
+        if recording is None or recording.task is None:
+            return
+        if job.end is None and not jobs.is_own(job):
+            recording.task.cancel()
+        elif job.end is None and job.is_stop_asked and not recording.is_stopping:
+            recording.is_stopping = True
+            self._tasks.start(recording.stop(), name=f"stop recording {job.id}")
+
+    def _keep(self, job: Job, recording: Recording) -> None:
+        """Keep a recording until its task has ended."""
+        assert recording.task is not None
+        self._running[job.id] = recording
+        recording.task.add_done_callback(lambda _: self._running.pop(job.id, None))
 
 
-def _started_file(recording: Recording) -> CastFile:
-    if recording.file is None:
-        raise BadInput("The recording has not started yet.", "Start it again.")
-    return recording.file
+def _already_recorded(pane: PaneId) -> BadInput:
+    return BadInput(f"Pane {pane!r} is already being recorded.", "Stop that recording first.")
 
 
-async def _capture_start(tmux: Tmux, stream: PaneStream) -> tuple[int, CapturedScreen]:
-    """Return the screen and its position in the stream, if possible from a moment without new output."""
-    for _ in range(_TRIES):
-        offset = stream.end
-        shown = await tmux.capture.screen(stream.pane)
-        await tmux.streams.catch_up(stream.pane)
-        if stream.end == offset:
-            break
-    return offset, shown
+def _not_answering(job: Job) -> Refused:
+    return Refused(
+        f"The muxpilot that records pane {job.pane!r} is stopped or busy; its file is {path_of(job)}.",
+        "Continue that process, or end it, and try again.",
+    )
 
 
-async def _record_resize(
-    tmux: Tmux, pane: PaneId, file: CastFile, before: tuple[int, int]
-) -> tuple[int, int]:
-    try:
-        row = await tmux.panes.get(pane)
-    except MuxpilotError:
-        return before  # the pane is just ending
-    if (row.width, row.height) != before:
-        file.write_event("r", f"{row.width}x{row.height}")
-    return row.width, row.height
+def _not_started() -> BadInput:
+    return BadInput("The recording has not started yet.", "Start it again.")

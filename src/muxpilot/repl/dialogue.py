@@ -13,12 +13,12 @@ from contextlib import suppress
 
 from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.processes.decide import WaitingFor
+from muxpilot.processes.repl_prompts import FindPrompt, InputStyle
 from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.records import record
 from muxpilot.repl.exchange import MOST_OUTPUT, Exchange, StreamListener
 from muxpilot.repl.outcome import Outcome, OutcomeDetector
-from muxpilot.repl.prompt_table import FindPrompt, InputStyle
 from muxpilot.repl.steps import InputMethod, InputStep, split_into_steps, validate_input
 from muxpilot.repl.wait_ready import ReadyProgram, wait_for_program
 from muxpilot.shells.command_output import CommandOutput
@@ -187,11 +187,19 @@ class Dialogue:
             await send.send_bytes(pane, step.text.encode("utf-8", "surrogateescape"))
         elif step.method is InputMethod.TYPING and "\t" not in step.text:
             await send.type(pane, step.text, enter=True)
-        elif step.method is InputMethod.TYPING and self._listener.has_paste_mode is False:
+        elif "\t" in step.text and self._quotes_tabs_of(step):
             quoted = step.text.replace("\t", _QUOTED_TAB)
             await send.send_bytes(pane, quoted.encode("utf-8", "surrogateescape") + b"\r")
         else:
             await self._paste(self._quote_tabs(step.text), exchange)
+
+    def _quotes_tabs_of(self, step: InputStep) -> bool:
+        """Return whether a line with tabs is typed, each tab quoted, where a paste may not be possible.
+
+        In a pane that we did not make, the paste mode may be unknown. A quoted tab works in every mode.
+        """
+        mode, is_line = self._listener.has_paste_mode, "\n" not in step.text
+        return not mode and (step.method is InputMethod.TYPING or (mode is None and is_line))
 
     async def _paste(self, text: str, exchange: Exchange) -> None:
         pane, send = self._row.id, self._tmux.input
@@ -225,6 +233,8 @@ class Dialogue:
             text = self._detector.prompt.without_prompt(text) or ""
         elif outcome is Outcome.MORE:
             text = _without_last_line(text) if exchange.is_past_echo else ""
+        elif outcome is Outcome.EXITED and exchange.text_before_mark is not None:
+            text = exchange.text_before_mark.removesuffix("\n")
         elif outcome is Outcome.EXITED:
             text = self._without_shell_prompt(text)
         else:

@@ -14,6 +14,8 @@ from muxpilot.tmux import Data, End, Gap, PaneStream
 
 MOST_OUTPUT = 65536
 _KEPT_BYTES = 4 * MOST_OUTPUT
+# How far back to look for the switch to bracketed paste.
+_SEARCHED_BYTES = 2 << 20
 _LONGEST_ECHO = 1 << 18
 _TAIL_BYTES = 2000
 _RECENT_BYTES = 4096
@@ -38,6 +40,7 @@ class Exchange:
     ) -> None:
         """Take the text `before` the cursor. `echoes`: the step will be shown when it is typed."""
         self.has_paste_mode = has_paste_mode
+        self.text_before_mark: str | None = None  # the answer when a shell of the pane printed its first mark
         self._step = step
         self._before = before
         self._height = height
@@ -86,6 +89,12 @@ class Exchange:
             return ""
         return self._output.excerpt(MOST_OUTPUT)[0].removeprefix("\n")
 
+    def note_shell_mark(self) -> None:
+        """Keep the answer so far. If the program has ended, what follows is not its own."""
+        self.strip_echo()
+        if self.is_past_echo and self.text_before_mark is None:
+            self.text_before_mark = self.text()
+
     def close(self) -> None:
         self._output.close()
 
@@ -119,7 +128,7 @@ class StreamListener:
         self.has_gap = False
         self.offset = stream.end
         self.has_paste_mode = _find_paste_mode(
-            stream.read(stream.start, stream.end), otherwise=False if is_whole else None
+            stream.read(stream.end - _SEARCHED_BYTES, stream.end), otherwise=False if is_whole else None
         )
         self._exchange: Exchange | None = None
         self._stream = stream
@@ -163,8 +172,14 @@ class StreamListener:
         self.last_output = asyncio.get_running_loop().time()
         self._recent = (self._recent + data)[-_RECENT_BYTES:]
         self.has_paste_mode = _find_paste_mode(self._recent, otherwise=self.has_paste_mode)
-        if self._exchange is not None:
-            self._exchange.feed(data)
+        if self._exchange is None:
+            return
+        starts = [at for mark in _SHELL_MARKS if (at := data.find(mark)) >= 0]
+        if starts and self._exchange.text_before_mark is None:
+            self._exchange.feed(data[: min(starts)])
+            self._exchange.note_shell_mark()
+            data = data[min(starts) :]
+        self._exchange.feed(data)
 
 
 def _find_paste_mode(data: bytes, *, otherwise: bool | None) -> bool | None:

@@ -6,10 +6,10 @@ import asyncio
 from enum import Enum
 
 from muxpilot.processes.identity import has_ended
+from muxpilot.processes.repl_prompts import is_known_prompt, recognize_prompt
 from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.repl.exchange import Exchange, StreamListener
-from muxpilot.repl.prompt_table import is_known_prompt, recognize_prompt
 from muxpilot.repl.wait_ready import ReadyProgram
 from muxpilot.terminal.prompt_signs import PROGRAM_SIGNS, looks_like_classic_shell_prompt
 from muxpilot.timing import ReplTiming

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from muxpilot.errors import BadInput
+from muxpilot.processes.repl_prompts import InputStyle, ReplKind
 from muxpilot.records import record
-from muxpilot.repl.prompt_table import InputStyle, ReplKind
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _COMPOUND = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from muxpilot.errors import PaneDead, Refused
-from muxpilot.processes.state import ForegroundState, read_state
-from muxpilot.records import record
-from muxpilot.repl.prompt_table import (
+from muxpilot.processes.repl_prompts import (
     FindPrompt,
     ReplPrompt,
     is_known_prompt,
     recognize_prompt,
     text_typed_at_prompt,
 )
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.records import record
 from muxpilot.terminal.prompt_signs import looks_like_classic_shell_prompt
 from muxpilot.terminal.text import render_lines
 from muxpilot.timing import ReplTiming

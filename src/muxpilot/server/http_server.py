@@ -61,6 +61,7 @@ async def run(
         web = UvicornServer(build_config(checks))
         serving = asyncio.create_task(web.serve(list(sockets)))
         await _wait_for_either(serving, stopped)
+        watches.is_closing = True
         await sessions.end_all()
         checks.close()
         web.should_exit = True

@@ -29,7 +29,7 @@ async def serve_stdio(settings: Settings, handover: Handover | None = None) -> N
     `handover`: the first requests have been answered already.
     """
     app = build(settings)
-    server = MuxpilotServer(app)
+    server = MuxpilotServer(app, ends_with_client=True)
     loop = asyncio.get_running_loop()
     if handover is None:
         loop.call_later(_SAVE_AFTER_S, lambda: save_manifest(settings, server.introduction))

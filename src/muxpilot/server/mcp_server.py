@@ -32,8 +32,10 @@ Handler = Callable[[RequestContext, Params], Awaitable[Result]]
 class MuxpilotServer:
     """One MCP server for one application. It answers requests; the transports bring them."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, *, ends_with_client: bool = False) -> None:
+        """Serve an application. `ends_with_client`: there is one client, and the process ends with it."""
         self._app = app
+        self._ends_with_client = ends_with_client
         self._results = ResultFinisher(SERVER_INFO)
         self._handlers: dict[str, Handler] = dict.fromkeys(METHODS, self._introduce)
         self._handlers["tools/call"] = self._call_tool
@@ -89,10 +91,16 @@ class MuxpilotServer:
         }
 
     async def _call_tool(self, ctx: RequestContext, params: Params) -> Result:
+        subscriptions = ctx.subscriptions
+        on_watch_end = push_watch_results(ctx.connection) if self._app.settings.channel else None
+        if subscriptions is not None and on_watch_end is not None:
+            subscriptions.tell_ends(on_watch_end)
+        # A watch outlives the process: so it does not end with a client that ends with the process.
+        is_left = subscriptions is None or self._ends_with_client
         caller = Caller(
             no_progress if ctx.facts.progress_token is None else ctx.report_progress,
-            push_watch_results(ctx.connection) if self._app.settings.channel else None,
-            watch_not_owned if ctx.subscriptions is None else ctx.subscriptions.own_watch,
+            on_watch_end,
+            watch_not_owned if subscriptions is None or is_left else subscriptions.own_watch,
             functools.partial(_ask_person, ctx),
         )
         return _to_result(

@@ -14,9 +14,11 @@ _VERSIONS = tuple(
 )
 
 # Every shell with marks understands this line. It prints the version variables in a mark, then reads one
-# more line with the terminal's echo off, and runs it.
+# more line with the terminal's echo off, and runs it. A quoted name is no alias, and `command` passes
+# functions by. No form of `eval` passes functions by in every shell.
 _ASK_LINE = (
-    ' stty -echo;printf \'\\33]133;S;%s;@TOKEN@\\7\' "@VERSIONS@";eval "$(printf %b "$(head -n1)")";stty echo'
+    " 'command' stty -echo;'command' printf '\\33]133;S;%s;0.0;@TOKEN@\\7' \"@VERSIONS@\";"
+    "'eval' \"$('command' printf %b \"$('command' head -n1)\")\";'command' stty echo"
 ).replace("@VERSIONS@", ",".join(f"${name}" for name in _VERSIONS))
 
 
@@ -45,12 +47,12 @@ def prompt_text(shell: ShellKind, nonce: str, *, line_holds: str, wipe: str) -> 
     """Return what a shell at its prompt reads to print our marks.
 
     `line_holds` is a text in the typed line that loads this, so that the line can be taken out of the
-    history. `wipe` is the command that removes that line from the screen.
+    history. `wipe` is the text that removes that line from the screen, as `printf` understands it.
     """
     before = _script(shell.typed_script) if shell.typed_script else ""
     text = (
         shell.keep_status_line
-        + wipe
+        + f"{shell.printf} '{wipe}'\n"
         + before
         + _script(shell.script)
         + shell.load_line

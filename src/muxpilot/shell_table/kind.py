@@ -30,9 +30,10 @@ class ShellKind:
     script: str = ""
     typed_script: str = ""  # goes before the script where that is loaded at a prompt
     load_line: str = ""  # runs the integration, for a script that only defines functions
-    source: str = "."  # the command that reads a file into the shell
+    source: str = "\\."  # the command that reads a file into the shell
+    printf: str = "\\command printf"  # prints, whatever a person has called printf
     keep_status_line: str = "__muxpilot_status=$?\n"
-    restore_status_line: str = 'eval "unset __muxpilot_status; (exit $__muxpilot_status)"\n'
+    restore_status_line: str = '\\eval "\\unset __muxpilot_status; (\\exit $__muxpilot_status)"\n'
 
     # What a command's text and output look like at its prompt.
     marks_start: bool = False  # a mark says where a command's output begins; else output follows the echo
@@ -43,6 +44,7 @@ class ShellKind:
     special_characters: str = ""  # these mean something only to an interactive shell; the key prevents it
     line_error: bytes = b""  # the editor keeps a wrong line, and prints an error that begins with this
     drops_early_keys: bool = False  # its editor ignores Ctrl-C while a key binding runs
+    reports_stop_as_success: bool = False  # the status after C-z is 0, not 128 plus the signal
 
     # How the process detector distinguishes its prompt from its builtin `read` (processes/decide.py).
     has_line_editor: bool = True  # `read` does not use the editor, so a canonical read is not the prompt

@@ -20,6 +20,11 @@ def _start_with_env(file: str, options: str = "-l") -> str:
     return f'muxpilot_env "$3/{file}"; exec "$SHELL" {options}'
 
 
+# A person may have redefined any name. A backslash passes aliases by. `builtin` passes functions by, in the
+# shells that have it; in the others no function can replace `.`, `eval`, `unset` and `exit`.
+_BUILTIN_SOURCE, _BUILTIN_PRINTF = "\\builtin .", "\\builtin printf"
+_BUILTIN_RESTORE = '\\builtin eval "\\builtin unset __muxpilot_status; (\\builtin exit $__muxpilot_status)"\n'
+
 _ROWS = (
     ShellKind(
         "bash",
@@ -41,6 +46,9 @@ _ROWS = (
         editor_keeps_return=True,
         plain_prompt_bytes=1024,
         long_options_with_value=("--rcfile", "--init-file"),
+        source=_BUILTIN_SOURCE,
+        printf=_BUILTIN_PRINTF,
+        restore_status_line=_BUILTIN_RESTORE,
     ),
     # bash before 4.4: no PS0 that could mark a start, and no key. Its script names itself so.
     ShellKind("oldbash", script="bash.sh"),
@@ -68,6 +76,9 @@ _ROWS = (
         decorates_echo=True,
         special_characters="!#^",
         long_options_with_value=("--emulate",),
+        source=_BUILTIN_SOURCE,
+        printf=_BUILTIN_PRINTF,
+        restore_status_line=_BUILTIN_RESTORE,
     ),
     ShellKind(
         "fish",
@@ -81,7 +92,8 @@ _ROWS = (
         start_end="command rm -rf -- (status dirname)\n",
         script="fish.fish",
         typed_script="fish-typed.fish",
-        source="source",
+        source="builtin source",
+        printf="builtin printf",
         keep_status_line="",
         restore_status_line="",
         marks_start=True,
@@ -91,6 +103,7 @@ _ROWS = (
         line_error=b"fish: ",
         drops_early_keys=True,
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
         short_options_with_value="oCdDfp",
         long_options_with_value=("--init-command", "--profile", "--features", "--debug"),
     ),
@@ -130,6 +143,7 @@ _ROWS = (
         own_startup_file=".kshrc",
         script="sh.sh",
         read_looks_like_prompt=True,
+        reports_stop_as_success=True,
     ),
     ShellKind(
         "mksh",
@@ -143,6 +157,7 @@ _ROWS = (
         start_script="posix-start.sh",
         own_startup_file=".mkshrc",
         script="mksh.sh",
+        reports_stop_as_success=True,
     ),
     # Recognized, but without marks.
     ShellKind("pdksh", programs=("pdksh", "oksh")),

@@ -4,28 +4,53 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from typing import Protocol
 
+from muxpilot.errors import Refused
+from muxpilot.records import record
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.command_phases import TRANSITIONS, CommandAction, CommandEvent, CommandStatus
+from muxpilot.shells.command_records import EndedCommand
 from muxpilot.tasks import ChangeSignal
 from muxpilot.tmux import PaneId
 from muxpilot.trace import Trace, area
 
 
-class CommandStatus(Enum):
-    """How far a command is; the values are words of the answers of tools."""
+@record
+class ShellId:
+    """Identifies a shell of a pane; `depth` is its place in the stack.
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    LOST = "lost"
+    A shell that loads our marks again has another nonce, and the same process.
+    """
 
-    @property
-    def is_final(self) -> bool:
-        return self not in (CommandStatus.QUEUED, CommandStatus.RUNNING)
+    nonce: str
+    pid: int
+    depth: int
+
+    def is_same(self, other: ShellId) -> bool:
+        """Return whether both are the same shell."""
+        is_same_process = self.pid == other.pid > 0 and self.depth == other.depth
+        return is_same_process or self.nonce == other.nonce
+
+
+class ShellBinding(Protocol):
+    """Says which shell a command is meant for; `shell_binding` has the kinds."""
+
+    def find_mismatch(self, shell: ShellId | None) -> str | None:
+        """Return why the command cannot run in the shell that stands there; None if it can, or may later."""
+        ...
+
+
+_EVENT_OF_STATUS = {
+    "completed": CommandEvent.SUCCEED,
+    "failed": CommandEvent.FAIL,
+    "stopped": CommandEvent.STOP,
+    "cancelled": CommandEvent.INTERRUPT,
+    "lost": CommandEvent.LOSE,
+}
+_NEEDS_START = ("completed", "failed", "stopped")
 
 
 @dataclass(slots=True, eq=False)
@@ -41,10 +66,21 @@ class Command:
     status: CommandStatus = CommandStatus.QUEUED
     exit_code: int | None = None
     reason: str | None = None
-    waiting_for: str | None = None  # line, password, key, shell, or the rest of the command
+    # line, password, key, shell, pager, editor, or the rest of the command
+    waiting_for: str | None = None
     is_cancelled: bool = False
     is_tracked: bool = True
+    may_queue: bool = False  # the caller wants it to wait for whatever is in front
+    is_admitted: bool = False  # it stays in the queue, whatever is found in front of it
+    refusal: Refused | None = None  # why it was taken out of the queue again: the pane is occupied
+    binding: ShellBinding | None = None  # the shell that it must run in
+    ran_in: ShellId | None = None  # the shell that it was typed into
+    opened_shell: bool = False  # it stood at the prompt of a shell inside it
+    is_end_told: bool = False  # an answer has told how it ended
+    end_offset: int | None = None  # in the pane's stream, after its last byte
     untyped_note: str | None = None  # says which lines of it were never typed
+    is_foreign: bool = False  # another muxpilot is responsible for it
+    on_end: Callable[[Command], None] | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
     trace: Trace = field(default_factory=lambda: area("shells"))
@@ -72,12 +108,11 @@ class Command:
 
     def mark_running(self) -> None:
         """Note that the command is about to be typed."""
-        if self.status.is_final:
-            return
-        self.trace.debug("command begins", queued_ms=round(self.elapsed_s * 1000))
-        self.status = CommandStatus.RUNNING
-        self.reason = None
-        self.notify_change()
+        self._apply(CommandEvent.BEGIN)
+
+    def requeue(self) -> None:
+        """Note that the first line was not typed: the command waits for its turn again."""
+        self._apply(CommandEvent.REQUEUE)
 
     def set_waiting(self, what: str | None, reason: str | None) -> None:
         """Note what the command waits for, and why; None for a command that does not wait."""
@@ -85,35 +120,68 @@ class Command:
             if what != self.waiting_for:
                 self.trace.debug("command waits" if what else "command waits no more", what=what)
             self.waiting_for, self.reason = what, reason
+            self.opened_shell = self.opened_shell or what == "shell"
             self.notify_change()
 
     def finish(self, exit_code: int, reason: str | None = None) -> None:
         """End the command with its exit code."""
-        failed = CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.FAILED
-        self._end(CommandStatus.COMPLETED if exit_code == 0 else failed, exit_code, reason)
+        event = CommandEvent.INTERRUPT if self.is_cancelled else CommandEvent.FAIL
+        self._apply(CommandEvent.SUCCEED if exit_code == 0 else event, exit_code=exit_code, reason=reason)
+
+    def mark_stopped(self) -> None:
+        """End the command as one whose job was stopped and is still alive. Its shell is free again."""
+        reason = "It was stopped (C-z) and is still alive. Resume it with the command fg, or end it."
+        self._apply(CommandEvent.STOP, reason=reason)
 
     def mark_lost(self, reason: str, *, cause: str | None = None) -> None:
         """End the command without an exit code, because how it ended is not known.
 
         `cause` is an error's code or a fixed word. The log has it instead of a `reason` that quotes an error.
         """
-        status = CommandStatus.CANCELLED if self.is_cancelled else CommandStatus.LOST
-        self._end(status, None, reason, cause=cause)
+        by_caller = CommandEvent.INTERRUPT
+        if self.status is CommandStatus.QUEUED:
+            by_caller = CommandEvent.WITHDRAW
+        self._apply(by_caller if self.is_cancelled else CommandEvent.LOSE, reason=reason, cause=cause)
 
-    def _end(
-        self, status: CommandStatus, exit_code: int | None, reason: str | None, *, cause: str | None = None
+    def end_as_recorded(self, end: EndedCommand) -> None:
+        """End the command as another muxpilot has written it down."""
+        if self.status is CommandStatus.QUEUED and end.status in _NEEDS_START:
+            self._apply(CommandEvent.BEGIN)
+        event = _EVENT_OF_STATUS.get(end.status, CommandEvent.LOSE)
+        if self.status is CommandStatus.QUEUED and event is CommandEvent.INTERRUPT:
+            event = CommandEvent.WITHDRAW
+        self.end_offset = end.place.offset
+        self._apply(event, exit_code=end.exit_code, reason=end.reason, cause="recorded")
+        self.ended_at = end.ended_ns / 1e9
+
+    def refuse(self, refusal: Refused) -> None:
+        """Take the command back before it was typed: the pane is occupied, and the caller does not wait."""
+        self.refusal = refusal
+        self._apply(CommandEvent.WITHDRAW, reason=refusal.what, cause=refusal.code)
+
+    def _apply(
+        self,
+        event: CommandEvent,
+        *,
+        exit_code: int | None = None,
+        reason: str | None = None,
+        cause: str | None = None,
     ) -> None:
-        if self.status.is_final:
+        """Do what the table of `command_phases` says, and log it. `cause` is logged instead of `reason`."""
+        transition = TRANSITIONS.get((self.status, event))
+        if transition is None:
             return
-        self.output.finish()
-        self.status, self.exit_code = status, exit_code
-        self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
-        self.waiting_for = None
-        self.ended_at = time.monotonic()
+        before, self.status = self.status, transition.status
+        if transition.action is CommandAction.END:
+            self._end(exit_code, reason)
+        else:
+            self.reason = None
         if self.trace.is_debug:
             self.trace.debug(
-                "command ended",
-                status=status.value,
+                "command ended" if self.status.is_final else "command begins",
+                before=before.value,
+                by=event.name,
+                status=self.status.value,
                 exit_code=exit_code,
                 ms=round(self.elapsed_s * 1000),
                 output_bytes=self.output.size,
@@ -121,3 +189,12 @@ class Command:
                 reason=cause or reason,
             )
         self.notify_change()
+
+    def _end(self, exit_code: int | None, reason: str | None) -> None:
+        self.output.finish()
+        self.exit_code = exit_code
+        self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
+        self.waiting_for = None
+        self.ended_at = time.monotonic()
+        if self.on_end is not None:
+            self.on_end(self)

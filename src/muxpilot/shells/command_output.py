@@ -7,12 +7,18 @@ spool; the last screenful may still change. Plain text and colours do not need a
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import tempfile
 from collections.abc import Callable
+from typing import BinaryIO, cast
 
+from muxpilot.records import record
 from muxpilot.terminal.escapes import ESC, SGR_SEQUENCE, TORN_OUTPUT
 from muxpilot.terminal.text import TextScreen
+from muxpilot.trace import area
+
+_trace = area("shells")
 
 _COLOUR = re.compile(SGR_SEQUENCE)
 # The beginning of a sequence, or of a line end, whose rest has not come yet.
@@ -93,46 +99,114 @@ def _is_plain(text: str) -> bool:
 
 
 class OutputSpool:
-    """Text as UTF-8: its beginning up to a limit, on disk if there is much of it, and always its end."""
+    """Text as UTF-8: its beginning up to a limit, on disk if there is much of it, and always its end.
+
+    A disk that takes no more stops nothing: `disk_error` says why, and only the end is kept from then on.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self.size = 0
+        self.disk_error = ""
         self._limit = limit_bytes
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the command
+        self._memory = bytearray()  # the beginning, until there is a file
+        self._file: BinaryIO | None = None
         self._kept = 0
         self._tail = bytearray()
+
+    @property
+    def tail_start(self) -> int:
+        """Return the offset of the first byte from which on everything is in memory."""
+        return self.size - len(self._tail)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return how many bytes are kept from the beginning on."""
+        return self._kept
 
     def write(self, text: str) -> None:
         """Append text; what goes beyond the limit is kept in the tail only."""
         data = text.encode("utf-8", "replace")
         room = self._limit - self._kept
         if room > 0:
-            self._file.write(data[:room])
-            self._kept += min(len(data), room)
+            self._keep(data[:room])
         self.size += len(data)
         self._tail += data[-_TAIL:]
         if len(self._tail) > 2 * _TAIL:
             del self._tail[:-_TAIL]
 
+    def _keep(self, data: bytes) -> None:
+        try:
+            if self._file is None and len(self._memory) + len(data) > _IN_MEMORY:
+                self._move_to_disk()
+            if self._file is None:
+                self._memory += data
+            else:
+                _write_all(self._file, data)
+        except OSError as error:
+            self.disk_error = f"the temporary folder takes no more ({error.strerror})"
+            _trace.warning("output is not kept on disk any more", error=error, kept=self._kept)
+            self._limit = self._kept
+            return
+        self._kept += len(data)
+
+    def _move_to_disk(self) -> None:
+        """Write what is in memory to a file. If that fails, it stays in memory."""
+        file = cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with the command
+        try:
+            _write_all(file, self._memory)
+        except OSError:
+            file.close()
+            raise
+        self._file, self._memory = file, bytearray()
+
     def read_kept(self) -> tuple[bytes, int]:
         """Return the kept bytes from the beginning on, and how many bytes after them are not kept."""
-        return self._read(0, self._kept), self.size - self._kept
+        return self.read(0, self._kept), self.size - self._kept
 
     def read_ends(self, limit: int) -> tuple[bytes, bytes]:
         """Return everything and nothing if it is at most `limit` bytes; else a head and a tail of so many."""
         if self.size <= limit:
-            return (self._read(0, self._kept) if self._kept == self.size else bytes(self._tail)), b""
+            return (self.read(0, self._kept) if self._kept == self.size else bytes(self._tail)), b""
         head = limit // 2
-        return self._read(0, head), bytes(self._tail[len(self._tail) - (limit - head) :])
+        return self.read(0, head), bytes(self._tail[len(self._tail) - (limit - head) :])
+
+    def read(self, start: int, size: int) -> bytes:
+        """Return bytes from an offset on: from the beginning that is kept, or from the tail."""
+        if start >= self._kept and start >= self.tail_start:
+            at = start - self.tail_start
+            return bytes(self._tail[at : at + size])
+        size = min(size, self._kept - start)
+        if self._file is None:
+            return bytes(self._memory[start : start + size])
+        return _read_at(self._file, start, size)
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
-    def _read(self, start: int, size: int) -> bytes:
-        self._file.seek(start)
-        data = self._file.read(size)
-        self._file.seek(0, 2)
-        return data
+
+def _write_all(file: BinaryIO, data: bytes | bytearray) -> None:
+    """Write all bytes: an unbuffered file may take a part of them."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _read_at(file: BinaryIO, start: int, size: int) -> bytes:
+    parts = []
+    while size > 0 and (part := os.pread(file.fileno(), size, start)):
+        parts.append(part)
+        start, size = start + len(part), size - len(part)
+    return b"".join(parts)
+
+
+@record
+class OutputPart:
+    """A part of a command's output. `is_cut`: something is left out. `note` says what cannot be had."""
+
+    text: str
+    is_cut: bool = False
+    note: str = ""
 
 
 class CommandOutput:
@@ -172,6 +246,11 @@ class CommandOutput:
     def size(self) -> int:
         return self._spool.size + len(self._open)
 
+    @property
+    def disk_error(self) -> str:
+        """Return why a part of the output could not be kept; empty if all was."""
+        return self._spool.disk_error
+
     def excerpt(self, limit: int) -> tuple[str, bool]:
         """Return the text, or its head and tail with a note between them; and whether it was cut."""
         still_open = self._open
@@ -194,6 +273,22 @@ class CommandOutput:
             return (kept + self._open).decode("utf-8", "replace"), False
         note = f"\n[… {beyond + len(self._open)} bytes more were not kept …]\n"
         return kept.decode("utf-8", "replace") + note, True
+
+    def slice(self, offset: int, limit: int) -> OutputPart:
+        """Return at most `limit` bytes from an offset on, as whole characters."""
+        still_open, spool = self._open, self._spool
+        size = spool.size + len(still_open)
+        begin, note = min(offset, size), ""
+        if spool.kept_bytes <= begin < spool.tail_start:
+            note = f"Bytes {begin} to {spool.tail_start} were not kept: the output begins at the latter."
+            begin = spool.tail_start
+        data = spool.read(begin, limit) if begin < spool.size else b""
+        if begin + len(data) == spool.size or begin >= spool.size:
+            at = max(0, begin - spool.size)
+            data += still_open[at : at + limit - len(data)]
+        whole = _whole_characters(_whole_characters(data, at_end=False), at_end=True)
+        text = whole.decode("utf-8", "replace")
+        return OutputPart(text, is_cut=offset > 0 or begin + len(data) < size, note=note)
 
     def close(self) -> None:
         self._renderer = None

@@ -5,11 +5,15 @@ the same history. What must be known after a SIGKILL is written before it is act
 
     shell     before a shell gets a nonce for its marks
     ask       before a command is put into the queue; the order of these records is the order of the queue
-    type      before a line of it is typed, with the name of the ticket that tmux will know if it was typed
-    untyped   after tmux has said that the line of the last `type` record was not typed
+    type      before a line of it is typed, with its ticket, which tmux remembers if the line was typed
+    ticket    before a ticket is used for anything else
+    untyped   after tmux has said that the line of a `type` record was not typed
     own       when another muxpilot takes the command over, because its owner is dead or stopped
     cancel    before a command is interrupted or taken out of the queue
     end       when the command has ended, with its result and the place of its output in the journal
+
+tmux remembers only the last ticket that was used (`tmux/objects/typing_ticket.py`). Each ticket names the one
+before it, so the records tell which tickets were used before the last one, and which were not.
 
 A record that says nothing new is ignored: the same record may be written twice, and two muxpilots may see
 the end of one command. Unknown kinds and damaged fields are ignored too: a later version may have written
@@ -18,16 +22,18 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from muxpilot.records import record
+from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, area
 
 Fields = Mapping[str, Any]
-# The beginning and end of a part of a pane's output, as offsets in its journal.
-OutputRange = tuple[int, int]
+
+# The end of a command that was never typed, because its caller did not want to wait. It is forgotten.
+REFUSED = "refused"
 
 
 @record
@@ -39,29 +45,26 @@ class JournalPlace:
 
 
 @record
-class TypedLine:
+class TypingRecord:
     """A line that was typed, or was about to be: where the output stood, and the shells at that time."""
 
-    ticket: str
+    ticket: TypingTicket
     place: JournalPlace
     shell: str  # the nonce of the shell that it was typed into
     stack: Sequence[Fields]
-    line: int = 0  # its number in a command of several lines
-    is_last: bool = True
+    text: str = ""  # what is typed; empty if that is the whole command
+    line: int = 0  # its number in a command that is typed line by line
 
 
 @record
 class EndedCommand:
-    """How a command ended, and which parts of the journal are its output."""
+    """How a command ended, and where the journal stood then."""
 
     status: str
     exit_code: int | None
     reason: str | None
     ended_ns: int
-    journal: str
-    ranges: Sequence[OutputRange]
-    output_bytes: int = 0
-    is_cut: bool = False  # bytes of the output were lost before they were in the journal
+    place: JournalPlace
 
 
 @dataclass(slots=True, eq=False)
@@ -74,19 +77,18 @@ class RecordedCommand:
     asked_ns: int
     height: int
     delay_s: float = 0.0
-    target: str | None = None  # the nonce of the only shell that it may run in
-    typed: TypedLine | None = None
+    binding: Fields | None = None  # which shell it is meant for
+    typed: list[TypingRecord] = field(default_factory=list)
     end: EndedCommand | None = None
     is_cancelled: bool = False
-    options: Fields = field(default_factory=dict)
 
     @property
     def is_queued(self) -> bool:
-        return self.typed is None and self.end is None
+        return not self.typed and self.end is None
 
     @property
     def is_typed(self) -> bool:
-        return self.typed is not None and self.end is None
+        return bool(self.typed) and self.end is None
 
 
 class CommandHistory:
@@ -94,8 +96,11 @@ class CommandHistory:
 
     def __init__(self, trace: Trace | None = None) -> None:
         self.commands: dict[str, RecordedCommand] = {}
-        self.nonces: dict[str, None] = {}  # in the order in which shells got them
-        self.last_typed: TypedLine | None = None
+        # The nonces of shells that were given our marks, each with that of the shell outside of it, if any.
+        self.nonces: dict[str, str] = {}
+        self.last_typed: TypingRecord | None = None
+        self._last_asked_ns = 0
+        self._tickets: dict[str, str] = {}  # each with the one that must have been used before it
         self._trace = trace or area("shells")
 
     def apply(self, fields: Fields) -> RecordedCommand | None:
@@ -107,10 +112,9 @@ class CommandHistory:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
 
-    @property
-    def unfinished(self) -> Iterator[RecordedCommand]:
-        """Yield the commands that have not ended, in the order of asking."""
-        return (command for command in self.commands.values() if command.end is None)
+    def list_unfinished(self) -> list[RecordedCommand]:
+        """Return the commands that have not ended, in the order of asking."""
+        return [command for command in self.commands.values() if command.end is None]
 
     def queued_before(self, command_id: str) -> RecordedCommand | None:
         """Return the first command that was asked for before this one and was not typed yet."""
@@ -120,6 +124,16 @@ class CommandHistory:
             if command.is_queued:
                 return command
         return None
+
+    def was_used(self, ticket: TypingTicket, *, last: str) -> bool:
+        """Return whether a ticket was used, if `last` is the one that tmux remembers."""
+        for _ in range(len(self._tickets) + 1):
+            if last == ticket.name:
+                return True
+            if last not in self._tickets:
+                return False
+            last = self._tickets[last]
+        return False
 
     def forget_old(self, *, most: int, before_ns: int) -> list[str]:
         """Forget ended commands that are too many, or ended before a time. Return their ids."""
@@ -131,50 +145,64 @@ class CommandHistory:
             if at < surplus or (command.end is not None and command.end.ended_ns < before_ns)
         ]
         for command_id in old:
-            del self.commands[command_id]
+            for line in self.commands.pop(command_id).typed:
+                self._tickets.pop(line.ticket.name, None)
         return old
 
     def _on_shell(self, fields: Fields) -> RecordedCommand | None:
-        self.nonces[str(fields["nonce"])] = None
+        self.nonces[str(fields["nonce"])] = str(fields.get("inside", ""))
         return None
 
     def _on_ask(self, fields: Fields) -> RecordedCommand | None:
         if fields["id"] in self.commands:
             return None
+        # The order of the records counts. Two muxpilots may have looked at the clock in another order.
+        self._last_asked_ns = max(int(fields["asked"]), self._last_asked_ns + 1)
         command = RecordedCommand(
             id=str(fields["id"]),
             text=str(fields["text"]),
             owner=str(fields["owner"]),
-            asked_ns=int(fields["asked"]),
+            asked_ns=self._last_asked_ns,
             height=int(fields["height"]),
             delay_s=float(fields.get("delay", 0.0)),
-            target=fields.get("target"),
-            options=dict(fields.get("options", {})),
+            binding=fields.get("binding"),
         )
         self.commands[command.id] = command
         return command
 
     def _on_type(self, fields: Fields) -> RecordedCommand | None:
-        command = self._find_unfinished(fields)
-        typed = TypedLine(
-            ticket=str(fields["ticket"]),
-            place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
+        ticket = self._on_ticket_of(fields)
+        typed = TypingRecord(
+            ticket,
+            JournalPlace(str(fields["journal"]), int(fields["offset"])),
             shell=str(fields["shell"]),
             stack=list(fields["stack"]),
+            text=str(fields.get("text", "")),
             line=int(fields.get("line", 0)),
-            is_last=bool(fields.get("last", True)),
         )
-        self.last_typed = typed
-        if command is None or command.typed == typed:
+        command = self._find_unfinished(fields)
+        if command is None or any(known.ticket == ticket for known in command.typed):
             return None
-        command.typed, command.owner = typed, str(fields["owner"])
+        self.last_typed = typed
+        # A line that is typed again was not typed before.
+        command.typed = [known for known in command.typed if known.line < typed.line] + [typed]
+        command.owner = str(fields["owner"])
         return command
+
+    def _on_ticket(self, fields: Fields) -> RecordedCommand | None:
+        self._on_ticket_of(fields)
+        return None
+
+    def _on_ticket_of(self, fields: Fields) -> TypingTicket:
+        ticket = TypingTicket(str(fields["ticket"]), str(fields["after"]))
+        self._tickets[ticket.name] = ticket.after
+        return ticket
 
     def _on_untyped(self, fields: Fields) -> RecordedCommand | None:
         command = self._find_unfinished(fields)
-        if command is None or command.typed is None or command.typed.ticket != fields["ticket"]:
+        if command is None or not command.typed or command.typed[-1].ticket.name != fields["ticket"]:
             return None
-        command.typed = None
+        del command.typed[-1]
         return command
 
     def _on_own(self, fields: Fields) -> RecordedCommand | None:
@@ -195,16 +223,16 @@ class CommandHistory:
         command = self._find_unfinished(fields)
         if command is None:
             return None
+        if fields["status"] == REFUSED:
+            del self.commands[command.id]
+            return command
         exit_code = fields["exit"]
         command.end = EndedCommand(
             status=str(fields["status"]),
             exit_code=None if exit_code is None else int(exit_code),
             reason=fields.get("reason"),
             ended_ns=int(fields["ended"]),
-            journal=str(fields.get("journal", "")),
-            ranges=[(int(start), int(end)) for start, end in fields.get("ranges", ())],
-            output_bytes=int(fields.get("bytes", 0)),
-            is_cut=bool(fields.get("cut", False)),
+            place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
         )
         return command
 
@@ -216,6 +244,7 @@ class CommandHistory:
         "shell": _on_shell,
         "ask": _on_ask,
         "type": _on_type,
+        "ticket": _on_ticket,
         "untyped": _on_untyped,
         "own": _on_own,
         "cancel": _on_cancel,
@@ -223,11 +252,12 @@ class CommandHistory:
     }
 
 
-def shell_record(nonce: str) -> Fields:
-    return {"t": "shell", "nonce": nonce}
+def shell_record(nonce: str, inside: str) -> Fields:
+    return {"t": "shell", "nonce": nonce, "inside": inside}
 
 
 def ask_record(command: RecordedCommand) -> Fields:
+    """Return the record of a command that is asked for."""
     return {
         "t": "ask",
         "id": command.id,
@@ -236,28 +266,32 @@ def ask_record(command: RecordedCommand) -> Fields:
         "asked": command.asked_ns,
         "height": command.height,
         "delay": command.delay_s,
-        "target": command.target,
-        "options": dict(command.options),
+        "binding": command.binding,
     }
 
 
-def type_record(command_id: str, owner: str, *, typed: TypedLine) -> Fields:
+def type_record(command_id: str, owner: str, *, typed: TypingRecord) -> Fields:
+    """Return the record of a line that is about to be typed."""
     return {
+        **ticket_record(typed.ticket),
         "t": "type",
         "id": command_id,
         "owner": owner,
-        "ticket": typed.ticket,
         "journal": typed.place.journal,
         "offset": typed.place.offset,
         "shell": typed.shell,
         "stack": list(typed.stack),
+        "text": typed.text,
         "line": typed.line,
-        "last": typed.is_last,
     }
 
 
-def untyped_record(command_id: str, ticket: str) -> Fields:
-    return {"t": "untyped", "id": command_id, "ticket": ticket}
+def ticket_record(ticket: TypingTicket) -> Fields:
+    return {"t": "ticket", "ticket": ticket.name, "after": ticket.after}
+
+
+def untyped_record(command_id: str, ticket: TypingTicket) -> Fields:
+    return {"t": "untyped", "id": command_id, "ticket": ticket.name}
 
 
 def own_record(command_id: str, owner: str) -> Fields:
@@ -269,6 +303,7 @@ def cancel_record(command_id: str) -> Fields:
 
 
 def end_record(command_id: str, end: EndedCommand) -> Fields:
+    """Return the record of a command that has ended."""
     return {
         "t": "end",
         "id": command_id,
@@ -276,8 +311,6 @@ def end_record(command_id: str, end: EndedCommand) -> Fields:
         "exit": end.exit_code,
         "reason": end.reason,
         "ended": end.ended_ns,
-        "journal": end.journal,
-        "ranges": [list(part) for part in end.ranges],
-        "bytes": end.output_bytes,
-        "cut": end.is_cut,
+        "journal": end.place.journal,
+        "offset": end.place.offset,
     }

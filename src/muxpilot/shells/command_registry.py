@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
-from muxpilot.errors import BadInput, PaneDead, Refused
-from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.errors import BadInput, NoServer, NotFound, PaneDead, Refused
+from muxpilot.processes.shell_openers import find_shell_opener
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_archive import CommandArchive
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.half_typed import AgentLines, find_half_typed
+from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandTypingLock
-from muxpilot.shells.pane_shell import PaneShell
+from muxpilot.shells.shell_binding import describe_end
 from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId, Tmux
@@ -43,27 +50,126 @@ class CommandRegistry:
         self._kept_commands = kept_commands
         self._kept_s = kept_s
         self._has_hint = has_hint
-        self._panes: dict[tuple[str, PaneId], PaneShell] = {}
+        self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
+        self.agent_lines = AgentLines()
         self._commands: dict[str, Command] = {}
+        self._archive = CommandArchive(output_limit_bytes)
+        # Commands that may have opened a shell, whose end no answer has told yet.
+        self._told_running: dict[str, Command] = {}
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
 
     async def submit(
-        self, tmux: Tmux, pane: PaneId, text: str, *, delay_s: float = 0.0, call: int | None = None
+        self,
+        tmux: Tmux,
+        pane: PaneId,
+        text: str,
+        *,
+        delay_s: float = 0.0,
+        may_queue: bool = False,
+        prepare: Callable[[Command], None] | None = None,
+        call: int | None = None,
     ) -> Command:
-        """Queue a command for a pane. It runs when the pane's shell takes it. `call` is for the log."""
+        """Queue a command for a pane. It runs when the pane's shell takes it. `call` is for the log.
+
+        Raise Refused within a second if something else is in front, unless the caller wants to wait
+        (`may_queue`). Behind commands of ours that do not wait for input it is always queued. `prepare` is
+        called with the command before it can begin.
+        """
         text = validate_command(text)
         shell = await self.open_pane(tmux, pane)
         await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
         output = CommandOutput(shell.pane.row.height, self._output_limit_bytes)
-        command = Command(tmux.socket, pane, text, output, delay_s)
+        command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
         command.trace = shell.trace.child(command=command.id)
+        await self._bind(shell, command)
         self._forget_old_commands()
         self._commands[command.id] = command
+        if prepare is not None:
+            prepare(command)
         shell.submit(command, call=call)
+        await self._wait_for_admission(command)
         return command
 
-    async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell:
+    async def _bind(self, shell: PaneCommands, command: Command) -> None:
+        """Decide which shell the command is meant for. Raise Refused if what is in front waits for input."""
+        if shell.find_occupant() is not None and not command.may_queue:
+            await shell.recheck_front()
+        occupant = shell.find_occupant()
+        if occupant is not None and not command.may_queue:
+            command.trace.debug("command refused", obstacle=occupant.text)
+            raise occupant.to_refusal(command.pane)
+        is_behind_other = command.may_queue and (occupant is not None or shell.is_idle)
+        command.is_admitted = command.may_queue
+        command.binding = await shell.bind_to_front() if is_behind_other else shell.bind_to_queue()
+        command.trace.debug("command bound", binding=type(command.binding).__name__)
+
+    async def _wait_for_admission(self, command: Command) -> None:
+        """Wait until it is known that the pane takes the command; raise Refused if it is occupied."""
+        deadline = time.monotonic() + self.timing.admission_s
+        while command.status is CommandStatus.QUEUED and not command.is_admitted:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
+            await command.wait_for_change(left_s, since=command.changes)
+        self._raise_refusal(command)
+
+    def _raise_refusal(self, command: Command) -> None:
+        if command.refusal is not None:
+            self._commands.pop(command.id, None)
+            raise command.refusal
+
+    async def wait_for_result(self, command: Command, timeout_s: float) -> bool:
+        """Wait as `wait_until_done_or_waiting` does. Raise Refused if the pane turns out to be occupied.
+
+        The command may be queued behind one of ours that begins to wait for input, or behind a shell that
+        takes long to start. After the call has returned, the command stays in the queue.
+        """
+        deadline = time.monotonic() + timeout_s
+        while command.status is CommandStatus.QUEUED and not command.may_queue:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                break
+            await command.wait_for_change(min(left_s, self.timing.queue_check_s), since=command.changes)
+            shell = self._find_pane_of(command)
+            occupant = shell.find_occupant(command) if shell is not None else None
+            if occupant is not None and shell is not None and command.status is CommandStatus.QUEUED:
+                shell.withdraw(command)
+                command.refuse(occupant.to_refusal(command.pane))
+            self._raise_refusal(command)
+        command.is_admitted = True
+        return await self.wait_until_done_or_waiting(command, max(0.0, deadline - time.monotonic()))
+
+    def take_notes(self, command: Command) -> tuple[str, ...]:
+        """Return notes on commands of the same pane that opened a shell and have ended since the last answer.
+
+        Each is told once: the caller may believe that its shell still stands there.
+        """
+        ended = [
+            other
+            for other in self._told_running.values()
+            if (other.socket, other.pane) == (command.socket, command.pane)
+            and other is not command
+            and other.status.is_final
+        ]
+        for other in ended:
+            del self._told_running[other.id]
+        return tuple(describe_end(other) for other in ended if not other.is_end_told)
+
+    def note_answer(self, command: Command) -> None:
+        """Note what an answer has told about a command: that it runs, or how it ended."""
+        if command.status.is_final:
+            command.is_end_told = True
+            self._told_running.pop(command.id, None)
+        elif command.opened_shell or find_shell_opener(command.text) is not None:
+            self._told_running[command.id] = command
+
+    def find_server(self, command: Command) -> Tmux | None:
+        """Return the tmux server of a command's pane, if that is open."""
+        shell = self._find_pane_of(command)
+        return shell.pane.tmux if shell is not None else None
+
+    async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands:
         """Return the shells of a pane, and follow them from now on."""
         known = self.find_pane(tmux, pane)
         if known is not None and known.end_reason is None:
@@ -76,11 +182,14 @@ class CommandRegistry:
             if known is not None and known.end_reason is None:
                 return known
             await self._close_ended_panes()
-            shell = PaneShell(
+            shell = PaneCommands(
                 tmux,
                 row,
                 self._typing_lock,
                 nonce=tmux.startups.find_nonce(pane),
+                output_limit=self._output_limit_bytes,
+                on_command=self._register,
+                on_refused=lambda command: self._forget(command.id),
                 has_hint=self._has_hint,
                 timing=self.timing,
             )
@@ -88,28 +197,85 @@ class CommandRegistry:
             self._panes[tmux.socket, pane] = shell
             return shell
 
-    def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneShell | None:
+    def find_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands | None:
         """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
 
+    def _register(self, command: Command) -> None:
+        """Take note of a command that another muxpilot was asked for."""
+        self._commands.setdefault(command.id, command)
+
+    async def has_persons_line(self, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
+        text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
+        return bool(text) and not self.agent_lines.is_agents(tmux, pane, text)
+
+    def _forget(self, command_id: str) -> None:
+        self._commands.pop(command_id, None)
+        self._told_running.pop(command_id, None)
+
     def get_command(self, command_id: str) -> Command:
-        """Return the command with this id; raise BadInput if there is none, or not any more."""
+        """Return a command that this muxpilot knows; raise BadInput if it does not."""
         self._forget_old_commands()
         command = self._commands.get(command_id)
         if command is None:
-            raise BadInput(
-                f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
-            )
+            raise _not_found(command_id)
         return command
+
+    async def find_command(self, tmux: Tmux, command_id: str) -> Command:
+        """Return a command, of whichever muxpilot; one that is not known here must be of this server.
+
+        Raise BadInput if there is none, or not any more.
+        """
+        self._forget_old_commands()
+        known = self._commands.get(command_id)
+        if known is None:
+            found = await self._find_recorded(tmux, command_id)
+            if found is None:
+                raise _not_found(command_id)
+            pane, recorded = found
+            if recorded.end is None:
+                await self._open_for(tmux, pane)
+            known = self._commands.get(command_id) or await self._archive.restore(tmux, pane, recorded)
+            self._commands[command_id] = known
+        shell = self._find_pane_of(known)
+        if shell is not None and shell.end_reason is None:
+            shell.shared_commands.sync()
+        return known
+
+    async def _find_recorded(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
+        try:
+            return await self._archive.find(tmux, command_id)
+        except NoServer:
+            return None  # a server that is not running has no panes
+
+    async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
+        """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""
+        with suppress(NotFound, PaneDead):
+            await self.open_pane(tmux, pane)
+
+    async def recover(self, tmux: Tmux) -> None:
+        """Look after the commands of a server whose muxpilot is gone."""
+        for pane in await self._archive.list_abandoned_panes(tmux):
+            await self._open_for(tmux, pane)
+
+    async def load_commands(self, tmux: Tmux, pane: PaneId | None = None) -> None:
+        """Get to know all commands of a server, or of one pane there."""
+        with suppress(NoServer):
+            for place, recorded in await self._archive.list_all(tmux):
+                if recorded.id in self._commands or pane not in (None, place):
+                    continue
+                await self.find_command(tmux, recorded.id)
 
     def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
         """Return all commands that are kept; those of one server, or of one pane there."""
         self._forget_old_commands()
-        return [
+        found = [
             command
             for command in self._commands.values()
             if socket in (None, command.socket) and pane in (None, command.pane)
         ]
+        return sorted(found, key=lambda command: command.submitted_at)
 
     async def wait_until_done_or_waiting(self, command: Command, timeout_s: float) -> bool:
         """Wait until a command has ended or waits for input. Return False if neither happened in time."""
@@ -125,6 +291,8 @@ class CommandRegistry:
     async def recheck_and_wait(self, command: Command, timeout_s: float) -> bool:
         """Wait as above for a command that was said to wait: it may have got its answer meanwhile."""
         shell = self._find_pane_of(command)
+        if shell is not None and command.is_foreign:
+            shell.watch_foreign(command)
         if timeout_s and shell is not None and command.waiting_for not in (None, "shell", "rest"):
             await command.wait_for_change(min(timeout_s, self.timing.answer_arrival_s))
             command.set_waiting(None, None)
@@ -161,6 +329,7 @@ class CommandRegistry:
         if command.ended_at is not None:  # meanwhile: Ctrl-C would reach what runs after it
             return
         command.is_cancelled = True
+        shell.shared_commands.log.cancel(command.id)
         command.trace.debug("command interrupted with Ctrl-C")
         await shell.pane.tmux.input.press(command.pane, "C-c")
         await command.wait_for_end(self.timing.interrupt_s)
@@ -171,6 +340,7 @@ class CommandRegistry:
         if command.status is not CommandStatus.QUEUED or shell is None:
             return False
         command.is_cancelled = True
+        shell.shared_commands.claim(command)
         shell.withdraw(command)
         command.mark_lost("The command was cancelled before it began.")
         return True
@@ -182,7 +352,7 @@ class CommandRegistry:
         for command in self._commands.values():
             command.output.close()
 
-    def _find_pane_of(self, command: Command) -> PaneShell | None:
+    def _find_pane_of(self, command: Command) -> PaneCommands | None:
         return self._panes.get((command.socket, command.pane))
 
     async def _close_ended_panes(self) -> None:
@@ -201,4 +371,11 @@ class CommandRegistry:
         for index, command in enumerate(ended):
             if index < surplus or now - (command.ended_at or now) > self._kept_s:
                 del self._commands[command.id]
+                self._told_running.pop(command.id, None)
                 command.output.close()
+
+
+def _not_found(command_id: str) -> BadInput:
+    return BadInput(
+        f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
+    )

@@ -3,71 +3,103 @@
 from __future__ import annotations
 
 from muxpilot.records import record
-from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_output import OutputPart
+from muxpilot.shells.command_phases import CommandStatus
 
 
 @record
 class CommandResult:
-    """How a command is now, with its output or an excerpt of it."""
+    """How a command is now, with its output or an excerpt of it.
+
+    `pane` is the name of the pane in the workspace. `cursor` is None if the pane is gone. The fields after it
+    are there only where they say something: `output_bytes` and `resource_uri` where output is left out,
+    `command` where the caller may not know it, `screen` where a full-screen program waits for keys.
+    """
 
     command_id: str
     pane_id: str
-    command: str
+    pane: str | None
     status: str
     exit_code: int | None
     output: str
-    output_bytes: int
     output_truncated: bool
     timed_out: bool
-    elapsed_ms: int
-    resource_uri: str
     waiting_for_input: bool
-    reason: str | None
+    waiting_for: str | None
+    elapsed_ms: int
+    cursor: str | None
+    reason: str = ""
+    output_bytes: int = 0
+    resource_uri: str = ""
+    command: str = ""
+    screen: str = ""
 
     @classmethod
     def from_command(
-        cls, command: Command, limit: int | None, *, resource_uri: str, timed_out: bool = False
+        cls,
+        command: Command,
+        part: OutputPart,
+        *,
+        resource_uri: str,
+        cursor: str | None = None,
+        screen: str = "",
+        timed_out: bool = False,
+        names_command: bool = False,
+        notes: tuple[str, ...] = (),
     ) -> CommandResult:
-        """Return the result with at most `limit` bytes of output; None for all that are kept."""
-        output, is_truncated = command.output.full_text() if limit is None else command.output.excerpt(limit)
+        """Return the result with a part of the output. `notes` are added to the reason."""
+        output = command.output
         return cls(
             command_id=command.id,
             pane_id=command.pane,
-            command=command.text,
+            pane=None,
             status=command.status.value,
             exit_code=command.exit_code,
-            output=output,
-            output_bytes=command.output.size,
-            output_truncated=is_truncated or command.output.lost_bytes > 0,
+            output=part.text,
+            output_truncated=part.is_cut or output.lost_bytes > 0,
             timed_out=timed_out,
-            elapsed_ms=round(command.elapsed_s * 1000),
-            resource_uri=resource_uri,
             waiting_for_input=command.waiting_for is not None,
-            reason=_reason(command),
+            waiting_for=_waiting_word(command),
+            elapsed_ms=round(command.elapsed_s * 1000),
+            cursor=cursor,
+            reason=" ".join(filter(None, (command.reason, *notes, part.note, *_output_notes(command)))),
+            output_bytes=output.size if part.is_cut else 0,
+            resource_uri=resource_uri if part.is_cut else "",
+            command=command.text if names_command else "",
+            screen=screen,
         )
 
     @classmethod
-    def not_started(cls, pane: str, command: str, reason: str) -> CommandResult:
+    def not_started(cls, pane: str, reason: str) -> CommandResult:
         """Return the result of a command that could not be submitted."""
         return cls(
             command_id="",
             pane_id=pane,
-            command=command,
+            pane=None,
             status=CommandStatus.LOST.value,
             exit_code=None,
             output="",
-            output_bytes=0,
             output_truncated=False,
             timed_out=False,
-            elapsed_ms=0,
-            resource_uri="",
             waiting_for_input=False,
+            waiting_for=None,
+            elapsed_ms=0,
+            cursor=None,
             reason=reason,
         )
 
 
-def _reason(command: Command) -> str | None:
-    if command.output.lost_bytes:
-        gap = "A part of the output was not seen: the pane's stream was interrupted."
-        return f"{command.reason} {gap}" if command.reason else gap
-    return command.reason
+def _waiting_word(command: Command) -> str | None:
+    """Return what the command waits for, in the words of pane-state: the rest of a command is a line."""
+    return "line" if command.waiting_for == "rest" else command.waiting_for
+
+
+def _output_notes(command: Command) -> list[str]:
+    """Say what of the output was lost, and why."""
+    output, notes = command.output, []
+    if output.lost_bytes:
+        notes.append("A part of the output was not seen: the pane's stream was interrupted.")
+    if output.disk_error:
+        notes.append(f"A part of the output was not kept: {output.disk_error}.")
+    return notes

@@ -10,22 +10,28 @@ from __future__ import annotations
 import os
 
 from muxpilot.errors import Refused, Unavailable
-from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
 from muxpilot.processes.state import ForegroundState
 from muxpilot.shells.command import Command
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.loader import MarkLoader
+from muxpilot.shells.nested_shell import NestedShell
+from muxpilot.shells.occupant import (
+    describe_full_screen,
+    describe_input,
+    find_input_kind,
+    is_remote_shell_prompt,
+)
 from muxpilot.shells.pane_context import PaneContext
-from muxpilot.shells.shell_stack import NestedShell, Phase
-from muxpilot.shells.type_command import lines_for, needs_file, type_line
+from muxpilot.shells.shell_phases import Phase, ShellEvent
+from muxpilot.shells.type_command import lines_for, needs_file, type_line, type_slowly
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
-from muxpilot.terminal.prompt_signs import looks_like_question, looks_like_remote_shell_prompt
+from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
+from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
 _ERASE_PROMPT = b"\r" + ERASE_ROW_BYTES
-
-_INPUT_WORDS = {"line": "a line of input", "password": "a password", "key": "a key"}
 
 
 class CommandRun:
@@ -45,18 +51,41 @@ class CommandRun:
         try:
             lines = lines_for(self._shell.kind, text)
             command.mark_running()
-            while lines and not command.status.is_final:
-                line, *lines = lines
-                self._shell.line.untyped_lines = lines
-                await self._type_line(line)
-                if await self._wait_for_next_line(is_last=not lines):
-                    break
-            if lines and not command.status.is_final:
-                command.untyped_note = f"{len(lines)} lines after it were not typed."
+            await self._type_lines(lines, first=0)
         finally:
             self._shell.line.untyped_lines = None
             if file is not None:
                 os.unlink(file)
+
+    async def resume(self) -> None:
+        """Continue a command that another muxpilot has typed, and type the lines that it has not."""
+        try:
+            left = self._shell.line.untyped_lines or []
+            if not await self._wait_for_next_line(is_last=not left):
+                first = len(lines_for(self._shell.kind, self._command.text)) - len(left)
+                await self._type_lines(left, first=first)
+        finally:
+            self._shell.line.untyped_lines = None
+
+    async def watch(self) -> None:
+        """Find out what a command of another muxpilot waits for, until it has ended or opened a shell."""
+        await self._wait_for_next_line(is_last=True)
+
+    @property
+    def is_over(self) -> bool:
+        return self._command.status.is_final
+
+    async def _type_lines(self, lines: list[str], *, first: int) -> None:
+        """Type lines of the command, each when the shell takes it. `first` is the number of the first."""
+        command, number = self._command, first
+        while lines and not command.status.is_final:
+            line, *lines = lines
+            self._shell.line.untyped_lines = lines
+            if not await self._type_line(line, number) or await self._wait_for_next_line(is_last=not lines):
+                break
+            number += 1
+        if lines and command.status is CommandStatus.RUNNING:
+            command.untyped_note = f"{len(lines)} lines after it were not typed."
 
     def _write_to_file(self) -> str:
         """Write the command to a file for the shell to read, because its prompt cannot take the text."""
@@ -68,19 +97,52 @@ class CommandRun:
         folder = self._pane.tmux.connection.temporary_folder
         return str(folder.write_private(folder.unused_path("c"), self._command.text + "\n"))
 
-    async def _type_line(self, line: str) -> None:
-        pane, command = self._pane, self._command
+    async def _type_line(self, line: str, number: int) -> bool:
+        """Type a line. Return False if it was not typed: the command was cancelled or taken over."""
+        pane, command, log = self._pane, self._command, self._pane.shared_commands.log
         async with pane.hold_typing(command.id):
             if command.status.is_final or command.is_cancelled:
                 command.mark_lost("The command was cancelled before it was typed.")
-                return
-            self._shell.command = command
-            self._shell.begin_line(line)
+                return False
+            if command.is_foreign:
+                return False
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
-            await type_line(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
+            async with pane.reading:
+                typed = pane.shared_commands.begin_typing(command, self._shell.nonce, text=line, line=number)
+                try:
+                    await self._send_line(line, typed.ticket)
+                except TicketRefused as refused:
+                    log.last_ticket = refused.last
+                    self._take_back(typed.ticket, number)
+                    return False
+                log.last_ticket = typed.ticket.name
+                self._shell.command = command
+                pane.stack.begin_line(self._shell, line)
+            if command.delay_s:
+                await type_slowly(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
         command.trace.debug("line typed", length=len(line))
         pane.activity.restart_silence()
+        return True
+
+    async def _send_line(self, line: str, ticket: TypingTicket) -> None:
+        """Type a line with one request; one that is typed slowly is only announced."""
+        pane = self._pane
+        if self._command.delay_s:
+            await pane.tmux.input.use_ticket(pane.pane, ticket)
+        else:
+            await type_line(pane.tmux, pane.pane, self._shell.kind, line, ticket=ticket)
+
+    def _take_back(self, ticket: TypingTicket, number: int) -> None:
+        """Undo what was noted for a line that tmux has refused, because another muxpilot has typed."""
+        pane, command = self._pane, self._command
+        command.trace.debug("tmux refused the line: another muxpilot has typed", line=number)
+        pane.shared_commands.log.note_untyped(command.id, ticket)
+        pane.shared_commands.sync()
+        if number == 0:
+            command.requeue()
+        else:
+            command.mark_lost("Another muxpilot typed between its lines.")
 
     async def _wait_for_next_line(self, *, is_last: bool) -> bool:
         """Return False when the next line may be typed, True when no more is to be typed."""
@@ -116,13 +178,13 @@ class CommandRun:
         await pane.activity.wait_until(lambda: shell.phase is not Phase.TYPED, pane.timing.command_start_s)
         if not self._is_typed() or not await pane.ask_typed_length(shell) or not self._is_typed():
             return
-        prefix, printed = shell.kind.line_error, shell.text_after_echo()
+        prefix, printed = shell.kind.line_error, shell.line.text_after_echo()
         _, error, message = printed.partition(prefix) if prefix else (printed, b"", b"")
         if not error:
-            shell.enter(Phase.CONTINUATION, why="the shell keeps the line in its editor")
+            pane.stack.handle(shell, ShellEvent.LINE_KEPT)
             return
         self._command.output.feed(error + message.partition(DIM_BYTES)[0])
-        shell.enter(Phase.FINISHED, why="the shell refuses the line")
+        pane.stack.handle(shell, ShellEvent.LINE_REFUSED)
         shell.status = _NOT_FOUND_STATUS
         await pane.clear_line(shell)
 
@@ -141,6 +203,8 @@ class CommandRun:
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
         pane, command = self._pane, self._command
+        if command.is_foreign and self._shell.line.untyped_lines:
+            return False  # another muxpilot types its next line in a moment
         try:
             state = await pane.read_state()
             line = await pane.tmux.capture.text_before_cursor(pane.pane)
@@ -166,6 +230,9 @@ class CommandRun:
             # The marks may be on their way.
             is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
             return is_quiet and await self._continue_without_marks(state, line)
+        if state.is_remote and not state.is_known and await self._is_full_screen():
+            self._report_full_screen(state)
+            return False
         if self._has_opened_shell(state, line):
             command.trace.debug("the command opened a shell", evidence=state.evidence)
             command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
@@ -176,8 +243,18 @@ class CommandRun:
             command.trace.debug(
                 "checked for input", waits_for=kind, evidence=state.evidence, silence_ms=silence_ms
             )
-        command.set_waiting(kind, _describe_input(kind, state, line) if kind else None)
+        command.set_waiting(kind, describe_input(kind, state, line) if kind else None)
         return False
+
+    async def _is_full_screen(self) -> bool:
+        return (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
+
+    def _report_full_screen(self, state: ForegroundState) -> None:
+        """Report a full-screen program that is quiet: behind ssh only the screen shows it."""
+        is_quiet = self._pane.activity.silence_s() >= 2 * self._pane.timing.first_input_check_s
+        self._command.trace.debug("a full-screen program is in front", is_quiet=is_quiet)
+        if is_quiet:
+            self._command.set_waiting("key", describe_full_screen(state))
 
     def _is_stream_behind(self, line: str) -> bool:
         """Return whether bytes that tmux shows already are still on their way to us.
@@ -233,23 +310,16 @@ class CommandRun:
             return state.foreground_pid != self._shell.pid or pane.is_replaced(self._shell)
         is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
         is_raw_remote = state.is_remote and not state.is_canonical
-        return is_raw_remote and is_quiet and looks_like_remote_shell_prompt(line)
+        return is_raw_remote and is_quiet and is_remote_shell_prompt(state, line)
 
     def _find_input_kind(self, state: ForegroundState, line: str) -> str | None:
         """Return what the command waits for, by the system's answer and by the text before the cursor."""
-        kind: str | None = "line" if state.waiting_for == "shell" else state.waiting_for
+        kind = find_input_kind(state, line)
         if state.is_remote and not state.is_known:
-            is_question = looks_like_question(line) and not looks_like_remote_shell_prompt(line)
+            is_question = looks_like_question(line) and not is_remote_shell_prompt(state, line)
             kind = "line" if is_question and not state.is_canonical else None
         if kind is None:
             return None
         is_asked = kind == "password" or looks_like_question(line) or bool(line.strip())
         is_late = self._pane.activity.silence_s() >= self._pane.timing.unasked_input_s
         return kind if is_asked or is_late else None
-
-
-def _describe_input(kind: str, state: ForegroundState, line: str) -> str:
-    program = SCREEN_PROGRAMS.get(state.foreground_cmd)
-    if program is not None and program.kind == kind:
-        return f"The {kind} {state.foreground_cmd} is in front. Leave it with {program.leave_keys}."
-    return f"It waits for {_INPUT_WORDS[kind]}: {line.strip()[-200:]!r}."

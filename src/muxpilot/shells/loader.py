@@ -6,6 +6,7 @@ cannot be read. There the line asks which shell it is, and then reads the script
 
 from __future__ import annotations
 
+import re
 import secrets
 
 from muxpilot.errors import Refused
@@ -14,12 +15,15 @@ from muxpilot.processes.state import ForegroundState
 from muxpilot.shell_table import ShellKind, shell_with_marks
 from muxpilot.shell_table.integration import ask_line, one_line, prompt_text, shell_of_versions
 from muxpilot.shells.pane_context import PaneContext
-from muxpilot.shells.shell_stack import Phase
+from muxpilot.shells.shell_phases import Phase
 from muxpilot.terminal.prompt_signs import looks_like_shell_prompt
+from muxpilot.tmux.objects.typing_ticket import TicketRefused
 
 _HINT = "Use send-keys and read-pane there."
 # Goes up a row and erases it, as `printf` of every shell understands it.
 _ERASE_ROW_ABOVE = "\\033[A\\033[2K"
+# What is left of our mark at the end of a prompt that dash has inherited from bash, busybox sh or zsh.
+_BRACKETS = re.compile(r"(?:\\\[\\\]|%\{%\})\s*$")
 
 
 class MarkLoader:
@@ -39,6 +43,8 @@ class MarkLoader:
         kind = shell_with_marks(state.foreground_cmd) if state.is_shell else None
         is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
         self._pane.scanner.nonces.add(self._nonce)
+        outer = self._pane.stack.innermost
+        self._pane.shared_commands.log.add_shell(self._nonce, inside=outer.nonce if outer is not None else "")
         trace = self._pane.trace
         try:
             with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):
@@ -56,7 +62,7 @@ class MarkLoader:
 
     async def _is_prompt_empty(self, state: ForegroundState, line: str) -> bool:
         """Return whether nothing is typed at the prompt: our line would be joined to it, and run."""
-        if looks_like_shell_prompt(line):
+        if looks_like_shell_prompt(_BRACKETS.sub("", line)):
             return True
         if state.is_canonical:
             return False
@@ -81,7 +87,7 @@ class MarkLoader:
         folder = self._pane.tmux.connection.temporary_folder
         file = folder.unused_path("i")
         line = f" {kind.source} {file}"
-        wipe = await self._wipe_command(line)
+        wipe = await self._wipe_text(line)
         folder.write_private(file, prompt_text(kind, self._nonce, line_holds=str(file), wipe=wipe))
         try:
             await self._type_line(line)
@@ -92,7 +98,7 @@ class MarkLoader:
     async def _load_by_line(self) -> None:
         token = secrets.token_hex(4)
         line = ask_line(token)
-        wipe = await self._wipe_command(line)
+        wipe = await self._wipe_text(line)
         self._pane.scanner.nonces.add(token)
         try:
             await self._type_line(line)
@@ -113,15 +119,22 @@ class MarkLoader:
         answer = self._pane.stack.versions
         return answer.value if answer is not None and answer.nonce == token else None
 
-    async def _wipe_command(self, line: str) -> str:
-        """Return a command that erases the typed line from the screen, so that a person does not see it."""
+    async def _wipe_text(self, line: str) -> str:
+        """Return what erases the typed line from the screen, so that a person does not see it."""
         row = await self._pane.tmux.panes.get(self._pane.pane)
         rows = 1 + (row.cursor_column + len(line)) // row.width
-        return f"printf '{_ERASE_ROW_ABOVE * rows}\\r'\n"
+        return f"{_ERASE_ROW_ABOVE * rows}\\r"
 
     async def _type_line(self, line: str) -> None:
+        log = self._pane.shared_commands.log
         async with self._pane.hold_typing("mark loader"):
-            await self._pane.tmux.input.type(self._pane.pane, line, enter=True)
+            ticket = log.take_ticket("load")
+            try:
+                await self._pane.tmux.input.type(self._pane.pane, line, enter=True, ticket=ticket)
+            except TicketRefused as refused:
+                log.last_ticket = refused.last
+                raise
+            log.last_ticket = ticket.name
 
     async def _wait_until_loaded(self) -> None:
         await self._pane.activity.wait_until(self._is_loaded, self._pane.timing.load_s)

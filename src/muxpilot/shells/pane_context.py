@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.processes.stopped_jobs import has_stopped_child
 from muxpilot.shell_table import KEY
+from muxpilot.shells.command import Command
+from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
-from muxpilot.shells.shell_stack import NestedShell, Phase, ShellStack
+from muxpilot.shells.shell_phases import Phase
+from muxpilot.shells.shell_stack import ShellStack
+from muxpilot.terminal.prompt_signs import text_typed_after
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
+
+if TYPE_CHECKING:
+    from muxpilot.shells.shared_commands import SharedCommands
+
+# Commands that resume a stopped job.
+_RESUMES = re.compile(r"\s*(fg\b|%)")
+# What shells print when a job is stopped; each at the end of the output.
+_STOP_NOTICE = re.compile(
+    r"(?i)((^|\^Z)\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
+)
+_NOTICE_BYTES = 400
+# A command that leaves a job in the background, whose notice would look the same.
+_BACKGROUND = re.compile(r"(?<![&<>])&(?![&>])")
 
 # Returns a context in which no other caller of this muxpilot types into the pane.
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
@@ -41,9 +60,16 @@ class PaneContext:
         self.activity = PaneActivity()
         self.scanner = MarkScanner()
         self.stack = ShellStack(
-            self.scanner, self.notify, self._is_behind_other, timing=self.timing, trace=self.trace
+            self.scanner,
+            self.notify,
+            has_stopped_job=self._has_stopped_job,
+            timing=self.timing,
+            trace=self.trace,
         )
         self.stream: PaneStream | None = None
+        # Held while output is looked at, and while a line is typed: so it is certain which came first.
+        self.reading = asyncio.Lock()
+        self.shared_commands: SharedCommands  # set when the pane is opened
 
     @property
     def pane(self) -> PaneId:
@@ -64,6 +90,11 @@ class PaneContext:
             if shell.command is not None:
                 shell.command.notify_change()
 
+    def expect_shell(self, nonce: str, *, inside: str) -> None:
+        """Take marks with this nonce for ours. Their shell is inside the one with the nonce `inside`."""
+        self.scanner.nonces.add(nonce)
+        self.stack.outer_nonces[nonce] = inside
+
     async def read_state(self) -> ForegroundState:
         """Return what the system says the foreground program does. The event loop runs meanwhile."""
         return await read_state(self.row)
@@ -72,8 +103,24 @@ class PaneContext:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
         return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
 
-    def _is_behind_other(self, shell: NestedShell) -> bool:
-        return self.is_in_foreground(shell) is False
+    def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
+        """Return whether a job of this command was stopped: its status alone may be any program's own.
+
+        On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
+        On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
+        """
+        may_be_success = shell.kind.reports_stop_as_success and not _BACKGROUND.search(command.text)
+        if shell.status == 0 and not may_be_success:
+            return False
+        has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
+        if shell.status == 0 and not has_notice:
+            return False
+        began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
+        has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
+        if has_child is None:
+            has_child = has_notice
+        shell.trace.debug("a job may be stopped", status=shell.status, is_stopped=has_child)
+        return has_child
 
     def is_replaced(self, shell: NestedShell) -> bool:
         """Return whether another program has taken the shell's place, in the same process."""
@@ -83,6 +130,14 @@ class PaneContext:
     def note_image(self, shell: NestedShell) -> None:
         if not self.is_remote:
             shell.image = program_image(shell.pid)
+
+    def text_after_prompt(self, shell: NestedShell) -> str:
+        """Return the text that the stream shows after a shell's prompt."""
+        stream, offset = self.stream, shell.prompt.offset
+        since = stream.read(offset, stream.end) if stream is not None else b""
+        if stream is None or not since:
+            return ""
+        return text_typed_after(stream.read(stream.line_start(offset), offset), since)
 
     async def ask_typed_length(self, shell: NestedShell) -> int | None:
         """Press the private key. Return how much is typed at the prompt, or None if the shell is silent."""

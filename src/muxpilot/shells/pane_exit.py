@@ -2,30 +2,42 @@
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
 outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
-tmux would have done.
+tmux would have done. If muxpilot is gone by then, a hook of the pane does it: tmux runs the hook, which keeps
+the status in an option of the server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.tasks import TaskSet
-from muxpilot.tmux import Pane
+from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
+from muxpilot.tmux.streams import ExitStatus
 
 _RECOVERED_ROWS = 2000
+_SIGNAL_STATUS = 128
 _DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
 # Holds the value that remain-on-exit had, for the next muxpilot if this one is killed.
 # Other versions of muxpilot read this option too, so its name must stay as it is.
 _SAVED_OPTION = "@muxpilot_remained"
+# A global option with the exit status and the signal of a pane's program, set by the pane's hook.
+_EXIT_OPTION = "@muxpilot_exit_"
+_EXIT = re.compile(r"([0-9]{0,3}) ([0-9]{0,3})")
 
-# Called with the exit status, if it is known, and the reason.
-OnEnd = Callable[[int | None, str], None]
+
+class OnEnd(Protocol):
+    """Called with the exit status, if it is known, the reason, and the signal that ended the program."""
+
+    def __call__(self, status: int | None, reason: str, *, signal: int | None = None) -> None: ...
 
 
 class ExitKeeper:
@@ -37,6 +49,7 @@ class ExitKeeper:
         self._tasks = TaskSet(pane.trace)
         self._pidfd = -1
         self._is_kept = False
+        self._has_hook = False
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -73,22 +86,44 @@ class ExitKeeper:
         self._saved = await self._set_options()
         if self._saved != "on":
             self._is_kept = True
-            await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"))
+            # Without a journal the last output must be read from the screen before the pane is closed.
+            self._has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
+            hook = True if self._has_hook else None
+            await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"), hook=hook)
             self._pane.trace.debug("pane is kept when its program ends", before=self._saved)
 
-    async def _set_options(self, *options: tuple[str, ...]) -> str:
+    async def _set_options(self, *options: tuple[str, ...], hook: bool | None = None) -> str:
         """Set options of the pane, and return the value of remain-on-exit that the person wants.
 
-        One request does both, so that a person's change cannot come between.
+        One request does both, so that a person's change cannot come between. `hook` sets the hook of the
+        pane, or removes it.
         """
         pane = self._pane.pane
+        hooks = () if hook is None else (self._hook_command(is_set=hook),)
         wanted = f"#{{?{_SAVED_OPTION},#{{{_SAVED_OPTION}}},#{{remain-on-exit}}}}"
         reply = await self._pane.tmux.connection.run(
             *(("set-option", "-p", "-t", pane, *option) for option in options),
+            *hooks,
             ("display-message", "-p", "-t", pane, wanted),
         )
         word = b"".join(reply.blocks[-1].lines).decode()
         return {"": "off", "0": "off", "1": "on"}.get(word, word)
+
+    def _hook_command(self, *, is_set: bool) -> Command:
+        """Return the command that sets the pane's hook: it keeps the status, and closes the pane.
+
+        While this muxpilot lives, it closes the pane itself. A pane that the person wants to keep only if
+        its program fails is closed only if it did not.
+        """
+        pane = self._pane.pane
+        if not is_set:
+            return ("set-hook", "-p", "-u", "-t", pane, "pane-died")
+        status = "#{pane_dead_status} #{pane_dead_signal}"
+        write = f'set-option -gF {_EXIT_OPTION}{pane[1:]} "{status}"'
+        is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
+        is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
+        close = f'if-shell "{is_kept}" "" "kill-pane -t {pane}"'
+        return ("set-hook", "-p", "-t", pane, "pane-died", f"{write} ; {close}")
 
     def release_soon(self) -> None:
         """Release the pane after a while, because the next command may come right after."""
@@ -111,7 +146,8 @@ class ExitKeeper:
 
     async def _restore_option(self) -> None:
         with suppress(MuxpilotError):  # the pane or tmux has gone
-            if await self._set_options(("-u", "remain-on-exit"), ("-u", _SAVED_OPTION)) != self._saved:
+            options = (("-u", "remain-on-exit"), ("-u", _SAVED_OPTION))
+            if await self._set_options(*options, hook=False if self._has_hook else None) != self._saved:
                 await self._set_options(("remain-on-exit", self._saved))
             self._pane.trace.debug("pane is no longer kept when its program ends")
 
@@ -140,18 +176,24 @@ class ExitKeeper:
             raise
 
     async def _read_end(self) -> None:
-        row = await self._wait_until_dead()
+        end = await self._wait_until_dead()
         await self._wait_for_last_output()
-        if row is None:
+        if end is None:
             self._on_end(None, "it is gone")
             return
         await self.recover_output()
-        self._on_end(row.exit_code, "its program has ended")
-        is_ours_to_close = self._saved == "off" or (self._saved == "failed" and row.exit_code == 0)
+        self._on_end(end.status, "its program has ended", signal=end.signal)
+        if self._has_hook:
+            await forget_exit(self._pane.tmux, self._pane.pane)
+        await self._close_dead_pane(end)
+
+    async def _close_dead_pane(self, end: ExitStatus) -> None:
+        """Close the pane, unless the person wants to keep it."""
+        is_ours_to_close = self._saved == "off" or (self._saved == "failed" and end.status == 0)
         is_theirs_to_keep = not self._is_kept and await self._set_options() == "on"
         if is_ours_to_close and not is_theirs_to_keep:
             self._pane.trace.debug("dead pane closed")
-            await self._pane.tmux.panes.kill(row.id)
+            await self._pane.tmux.panes.kill(self._pane.pane)
 
     async def _wait_for_last_output(self) -> None:
         """Wait for output that is on its way, by another connection than the notice of the process's end."""
@@ -183,20 +225,38 @@ class ExitKeeper:
             command.trace.debug("output recovered from the screen", length=len(recovered))
             command.output.feed(recovered)
 
-    async def _wait_until_dead(self) -> Pane | None:
-        """Return the dead pane; None if it is gone, or if another program was started in it."""
+    async def _wait_until_dead(self) -> ExitStatus | None:
+        """Return how the program ended; None if another was started in the pane, or nothing tells it."""
         pane, timing = self._pane, self._pane.timing
         for _ in range(timing.dead_pane_checks):
             try:
                 row = await pane.tmux.panes.get(pane.pane)
             except NotFound:
-                return None
+                return await read_exit(pane.tmux, pane.pane)
             if row.is_dead:
-                return row
+                return ExitStatus(row.exit_code, row.dead_signal)
             if row.pid != pane.row.pid:
                 return None
             await asyncio.sleep(timing.dead_pane_s / timing.dead_pane_checks)
         return None
+
+
+async def read_exit(tmux: Tmux, pane: PaneId) -> ExitStatus | None:
+    """Return how the program of a pane that is gone has ended, if the pane's hook has written it down."""
+    ask = ("show-options", "-gqv", f"{_EXIT_OPTION}{pane[1:]}")
+    with suppress(MuxpilotError):
+        found = _EXIT.fullmatch((await tmux.connection.run(ask, repeatable=True)).first_line)
+        if found is not None and (found[1] or found[2]):
+            signal = int(found[2]) if found[2] else None
+            status = int(found[1]) if found[1] else _SIGNAL_STATUS + (signal or 0)
+            return ExitStatus(status, signal)
+    return None
+
+
+async def forget_exit(tmux: Tmux, pane: PaneId) -> None:
+    """Remove what the hook has written down."""
+    with suppress(MuxpilotError):
+        await tmux.connection.run(("set-option", "-gqu", f"{_EXIT_OPTION}{pane[1:]}"))
 
 
 def _text_after_line(rows: Sequence[str], line: str) -> str:

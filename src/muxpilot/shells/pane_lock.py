@@ -1,14 +1,13 @@
-"""Lock a pane so that only one muxpilot of this user types into it.
+"""Lock a pane against muxpilots of version 1, which take turns by a lock on a file.
 
-The lock is a locked file, so it ends with its owner, however that ends. The file begins with the token of the
-muxpilot whose marks the shell prints. After it comes the process id of the holder, for the log of those that
-wait. Older versions write the token only.
+Muxpilots of this version share the lock: their turns are in the records of the pane. One of version 1 takes
+it for itself. The file begins with the token of the muxpilot whose marks the shell prints. All of this
+version have the same token, because they share the marks. After it comes a holder's process id, for the log.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +21,7 @@ from muxpilot.trace import Trace, describe_error
 
 _PREFIX = "pane-"
 _TOKEN_BYTES = 16
+_OWN_TOKEN = b"muxpilot-shared2"
 
 
 class CrossProcessPaneLock:
@@ -30,7 +30,6 @@ class CrossProcessPaneLock:
     def __init__(self, socket: str, row: Pane, trace: Trace) -> None:
         self.was_used_by_other = False
         self._trace = trace
-        self._own_token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         self._last_token = b""
         self._file = -1
         self._refused_by = ""
@@ -54,14 +53,14 @@ class CrossProcessPaneLock:
         if not self._lock(file):
             return False
         self._file, self._refused_by = file, ""
-        self.was_used_by_other = _read_token(file) != self._last_token
+        self.was_used_by_other = _read_token(file) not in (self._last_token, _OWN_TOKEN, b"")
         write_owner(file, offset=_TOKEN_BYTES)
         self._trace.debug("cross-process pane lock taken", was_used_by_other=self.was_used_by_other)
         return True
 
     def _lock(self, file: int) -> bool:
         with suppress(OSError):
-            if try_lock(file):
+            if try_lock(file, is_shared=True):
                 return True
         self._log_refusal(file)
         os.close(file)
@@ -79,9 +78,9 @@ class CrossProcessPaneLock:
 
     def mark_ours(self) -> None:
         """Write into the file that the shell has our marks now."""
-        if self._file >= 0 and (self.was_used_by_other or self._last_token != self._own_token):
-            os.pwrite(self._file, self._own_token, 0)
-        self.was_used_by_other, self._last_token = False, self._own_token
+        if self._file >= 0 and (self.was_used_by_other or self._last_token != _OWN_TOKEN):
+            os.pwrite(self._file, _OWN_TOKEN, 0)
+        self.was_used_by_other, self._last_token = False, _OWN_TOKEN
 
     def release(self) -> None:
         """Let the next muxpilot have the pane."""

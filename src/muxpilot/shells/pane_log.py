@@ -19,8 +19,9 @@ from muxpilot.shells.command_records import (
     Fields,
     JournalPlace,
     RecordedCommand,
-    TypedLine,
+    TypingRecord,
 )
+from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, describe_error
 
 RECORDS_FILE = "records"
@@ -32,26 +33,30 @@ class PaneLog:
     def __init__(self, folder: Path | None, owners: Owners | None, trace: Trace) -> None:
         self.history = CommandHistory(trace)
         self.failure: str | None = None
+        self.last_ticket = ""  # the last ticket that tmux is known to have accepted
+        self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
+        self._news: list[Fields] = []
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
 
-    @property
-    def own_token(self) -> str:
-        return self._owners.own_token if self._owners is not None else "memory"
+    def take_news(self) -> Sequence[Fields]:
+        """Return the records that were added since the last call; the history has them already."""
+        self._sync()
+        news, self._news = self._news, []
+        return news
 
-    def sync(self) -> Sequence[Fields]:
-        """Take the records that were added since the last call into the history, and return them."""
+    def _sync(self) -> None:
         if self._log is None:
-            return ()
+            return
         try:
             new = [found.fields for found in self._log.read_new()]
         except OSError as error:
             self._note_failure(error)
-            return ()
+            return
         for fields in new:
             self.history.apply(fields)
-        return new
+        self._news += new
 
     def is_own(self, command: RecordedCommand) -> bool:
         return command.owner == self.own_token
@@ -62,8 +67,9 @@ class PaneLog:
             return OwnerState.ALIVE
         return self._owners.state(command.owner)
 
-    def add_shell(self, nonce: str) -> None:
-        self._append(records.shell_record(nonce))
+    def add_shell(self, nonce: str, *, inside: str = "") -> None:
+        """Write down that a shell gets our marks; `inside` is the nonce of the shell outside of it."""
+        self._append(records.shell_record(nonce, inside))
 
     def ask(self, command: RecordedCommand) -> None:
         """Put a command into the history, behind all that were asked for before."""
@@ -76,18 +82,27 @@ class PaneLog:
         *,
         shell: str,
         stack: Sequence[Fields],
+        text: str = "",
         line: int = 0,
-        is_last: bool = True,
-    ) -> TypedLine:
-        """Write down that a line is about to be typed. Return it, with the name of its ticket."""
-        ticket = f"{command_id}.{secrets.token_hex(4)}"
-        typed = TypedLine(ticket, place, shell, stack, line, is_last)
+    ) -> TypingRecord:
+        """Write down that a line is about to be typed. Return it, with its ticket."""
+        ticket = self._new_ticket(command_id)
+        typed = TypingRecord(ticket, place, shell, stack, text, line)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 
-    def note_untyped(self, command_id: str, ticket: str) -> None:
+    def take_ticket(self, purpose: str) -> TypingTicket:
+        """Write down that a ticket is about to be used for something that is no line of a command."""
+        ticket = self._new_ticket(purpose)
+        self._append(records.ticket_record(ticket))
+        return ticket
+
+    def note_untyped(self, command_id: str, ticket: TypingTicket) -> None:
         """Write down that a line was not typed: the command is queued again."""
         self._append(records.untyped_record(command_id, ticket))
+
+    def _new_ticket(self, name: str) -> TypingTicket:
+        return TypingTicket(f"{name}.{secrets.token_hex(4)}", self.last_ticket)
 
     def take_over(self, command: RecordedCommand) -> None:
         """Make this muxpilot responsible for a command."""
@@ -114,7 +129,7 @@ class PaneLog:
                 self._note_failure(error)
             else:
                 self.failure = None
-                self.sync()
+                self._sync()
                 return
         self.history.apply(fields)
 
@@ -122,11 +137,11 @@ class PaneLog:
         """Begin a new file when this one is large, and write what has not ended into it once more."""
         if self._log is None or not self._log.is_large:
             return
-        self.sync()
+        self._sync()
         if not self._log.put_aside():
             return
-        for nonce in self.history.nonces:
-            self._log.append(records.shell_record(nonce))
+        for nonce, inside in self.history.nonces.items():
+            self._log.append(records.shell_record(nonce, inside))
         for command in self.history.commands.values():
             for fields in _records_of(command):
                 self._log.append(fields)
@@ -139,8 +154,7 @@ class PaneLog:
 
 def _records_of(command: RecordedCommand) -> list[Fields]:
     found = [records.ask_record(command)]
-    if command.typed is not None:
-        found.append(records.type_record(command.id, command.owner, typed=command.typed))
+    found += [records.type_record(command.id, command.owner, typed=line) for line in command.typed]
     if command.is_cancelled:
         found.append(records.cancel_record(command.id))
     if command.end is not None:

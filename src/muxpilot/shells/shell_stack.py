@@ -4,29 +4,24 @@ The outermost shell is first; `ssh`, `su` or `bash` typed at its prompt opens an
 has its own nonce, so a mark shows which of them printed it. When an outer shell prints one, all shells
 inside it have ended.
 
-How a shell goes through its phases, mark by mark:
-
-    STARTING -- PROMPT --> PROMPT -- we type --> TYPED -- START --> RUNNING -- STATUS --> FINISHED
-       ^                     ^ ^                  |  |                 |                     |
-       | LOADED              | |  CONTINUATION <--+  +-- echo ends ----+ (no start mark)     |
-                             | +-------- PROMPT ------------------------ PROMPT -------------+
-
-A phase is UNKNOWN after a gap in the stream, or if a prompt has lost its mark.
+The phases of each shell are in `shell_phases.py`. What a mark does is a function of the bytes read so far and
+of what is known of the shells, so that another process that reads the same bytes comes to the same result.
 """
 
 from __future__ import annotations
 
-import enum
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
-from muxpilot.shell_table import SHELLS, ShellKind, exit_code
+from muxpilot.processes.stopped_jobs import STOPPED_STATUSES
+from muxpilot.shell_table import SHELLS, exit_code
 from muxpilot.shells.command import Command
-from muxpilot.shells.echo import find_echo_end, may_be_echo_of
-from muxpilot.shells.osc133 import MarkKind, MarkScanner, ShellMark
+from muxpilot.shells.echo import find_echo_end
+from muxpilot.shells.nested_shell import NestedShell, restore_shell
+from muxpilot.shells.osc133 import NO_SERIAL, MarkKind, MarkOrder, MarkScanner, ShellMark
+from muxpilot.shells.shell_phases import Action, Phase, ShellEvent, change_phase
 from muxpilot.timing import ShellTiming
 from muxpilot.trace import Trace, area
 
@@ -36,90 +31,6 @@ _INTERRUPTED = 130
 _SEPARATOR = re.compile(r"[;&|\n]")
 
 
-class Phase(enum.Enum):
-    """What a shell does now, as far as its marks show."""
-
-    STARTING = "starting"
-    PROMPT = "prompt"
-    TYPED = "typed"  # a line of ours was typed, and has not started yet
-    RUNNING = "running"
-    FINISHED = "finished"  # the status has arrived, the prompt follows
-    CONTINUATION = "continuation"  # the shell waits for the rest of a command
-    UNKNOWN = "unknown"
-
-
-@dataclass(slots=True, eq=False)
-class PromptState:
-    """What is known about a shell's prompt, and about the text that a person has typed there."""
-
-    offset: int = 0  # in the stream, after the prompt's last byte
-    since: bytearray = field(default_factory=bytearray)  # printed after the prompt, before our typing
-    typed_length: int | None = None  # how much is typed, as the private key reported last
-    person_typed_at: int | None = None  # the stream's end when text of a person was found at the prompt
-    may_have_typeahead: bool = False  # the last command ran long enough for a person to type ahead
-    is_first: bool = True  # we have typed nothing at its prompt yet
-
-
-@dataclass(slots=True, eq=False)
-class TypedLine:
-    """The line that was typed last at a shell's prompt, and what is known about it."""
-
-    text: str = ""
-    began_at: float = 0.0
-    echo: bytearray | None = None  # printed since the typing; None when output has begun or ended
-    is_capturing: bool = False  # bytes are output of the command
-    # The command that has started may be a line that a person typed just before ours.
-    is_unconfirmed: bool = False
-    untyped_lines: list[str] | None = None  # lines of the same command that are typed after this one
-
-
-@dataclass(slots=True, eq=False)
-class NestedShell:
-    """One shell in a pane. `phase` is changed with `enter` only."""
-
-    nonce: str
-    kind: ShellKind
-    pid: int
-    trace: Trace = field(default_factory=lambda: area("shells"))
-    image: int | None = None  # changes when the process becomes another program
-    phase: Phase = Phase.STARTING
-    command: Command | None = None
-    status: int | None = None  # of the last command
-    prompt: PromptState = field(default_factory=PromptState)
-    line: TypedLine = field(default_factory=TypedLine)
-
-    def enter(self, phase: Phase, *, why: str) -> None:
-        """Change the phase."""
-        if phase is not self.phase:
-            self.trace.debug("phase changed", before=self.phase.value, after=phase.value, why=why)
-            self.phase = phase
-
-    def begin_line(self, text: str) -> None:
-        """Note that a line of the shell's command is about to be typed at its prompt."""
-        self.prompt.is_first = False
-        self.enter(Phase.TYPED, why="a line is typed")
-        self.status = None
-        line = self.line
-        line.text, line.began_at, line.echo = text, time.monotonic(), bytearray()
-        line.is_capturing = line.is_unconfirmed = False
-
-    def may_have_started_our_line(self) -> bool:
-        """Return whether the echo before a start mark can be that of the line that we typed."""
-        if b"\n" in self.prompt.since:
-            return False  # a person's line was ended before ours was typed
-        echo = bytes(self.prompt.since + (self.line.echo or b""))
-        return self.command is None or may_be_echo_of(
-            echo, self.line.text, is_decorated=self.kind.decorates_echo
-        )
-
-    def text_after_echo(self) -> bytes:
-        """Return what a shell printed after the echo of a line that never started."""
-        return bytes(self.line.echo or b"").partition(b"\n")[2]
-
-    def stop_capturing(self) -> None:
-        self.line.is_capturing, self.line.echo = False, None
-
-
 class ShellStack:
     """Takes the text and the marks of a pane; starts, feeds and ends the commands of its shells."""
 
@@ -127,17 +38,18 @@ class ShellStack:
         self,
         scanner: MarkScanner,
         notify: Callable[[], None],
-        is_behind_other: Callable[[NestedShell], bool],
         *,
+        has_stopped_job: Callable[[NestedShell, Command], bool] = lambda shell, command: False,
         timing: ShellTiming | None = None,
         trace: Trace | None = None,
     ) -> None:
-        """Ask `is_behind_other` whether another program has the terminal, so the shell cannot prompt."""
         self.shells: list[NestedShell] = []
+        # For shells whose marks were typed: the nonce of the shell outside of it, or an empty text.
+        self.outer_nonces: dict[str, str] = {}
         self.versions: ShellMark | None = None  # a shell's answer to the line that asks which one it is
         self._scanner = scanner
         self._notify = notify
-        self._is_behind_other = is_behind_other
+        self._has_stopped_job = has_stopped_job
         self._timing = timing or ShellTiming()
         self._trace = trace or area("shells")
 
@@ -153,38 +65,76 @@ class ShellStack:
             if shell.command is None:
                 continue
             if shell.line.is_capturing:
-                shell.command.output.feed(data)
+                self._feed_output(shell, data)
             elif shell.line.echo is not None:
                 self._feed_echo(shell, data)
 
-    def feed_mark(self, mark: ShellMark) -> None:
-        """Do what a mark says."""
+    def feed_mark(self, mark: ShellMark) -> bool:
+        """Do what a mark says. Return False for a mark that is stale."""
         if mark.kind is MarkKind.VERSIONS:
             self._trace.debug("mark seen", kind=mark.kind.name)
             self.versions = mark
         elif mark.kind is MarkKind.LOADED:
             self._push(mark)
         elif not self._handle_mark_of_shell(mark):
-            return
+            return False
         self._notify()
+        return True
 
     def _handle_mark_of_shell(self, mark: ShellMark) -> bool:
-        """Handle a mark of a shell that is known. Return False for a mark that does not count."""
-        shell = self._find(mark.nonce)
-        is_inherited = shell is not None and self._is_inherited(shell, mark)
+        """Handle a mark of a shell that is known. Return False for a mark that is stale."""
+        shell = self.find(mark.nonce)
+        fault = _find_fault(shell, mark) if shell is not None else "its shell is not known"
         if self._trace.is_debug:
             name = shell.kind.name if shell is not None else None
             self._trace.debug(
-                "mark seen", kind=mark.kind.name, shell=name, value=mark.value, is_inherited=is_inherited
+                "mark dropped" if fault else "mark seen",
+                kind=mark.kind.name,
+                shell=name,
+                value=mark.value,
+                serial=mark.serial,
+                reason=fault,
             )
-        if is_inherited:
+        if shell is None or fault:
             return False
+        shell.order.note(mark)
         # OUTPUT_END comes before the status that shows how the shells inside have ended.
         if mark.kind is not MarkKind.OUTPUT_END:
             self._pop_inner(shell, mark)
-        if shell is not None:
-            self._ACTIONS[mark.kind](self, shell, mark)
+        self._act_on_mark(shell, mark)
         return True
+
+    def _act_on_mark(self, shell: NestedShell, mark: ShellMark) -> None:
+        if mark.kind is MarkKind.OUTPUT_END:
+            self._end_output(shell, mark)
+        elif mark.kind is MarkKind.TYPED_LENGTH:
+            shell.prompt.typed_length = mark.number
+        else:
+            self.handle(shell, _find_event(shell, mark), mark=mark)
+
+    def handle(self, shell: NestedShell, event: ShellEvent, *, mark: ShellMark | None = None) -> bool:
+        """Change a shell's phase, and do what belongs to it. Return False if the event is impossible now."""
+        row = change_phase(shell, event)
+        if row is not None and row.action is not Action.NOTHING:
+            self._ACTIONS[row.action](self, shell, mark)
+        return row is not None
+
+    def begin_line(self, shell: NestedShell, text: str) -> None:
+        """Note that a line of the shell's command is about to be typed at its prompt."""
+        shell.line.begin(text)
+        self.handle(shell, ShellEvent.LINE_TYPED)
+
+    def snapshot(self) -> list[dict[str, str | int | None]]:
+        """Return what another process must know to go on, outermost shell first, as plain values."""
+        return [shell.snapshot() for shell in self.shells]
+
+    def restore(self, saved: Iterable[Mapping[str, str | int | None]]) -> None:
+        """Take over the shells of a `snapshot`. The next bytes are those after it."""
+        for depth, values in enumerate(saved):
+            shell = restore_shell(values, trace=self._trace.child(depth=depth), depth=depth)
+            self.shells.append(shell)
+            self._scanner.nonces.add(shell.nonce)
+            shell.trace.debug("shell restored", phase=shell.phase.value, serial=shell.order.serial)
 
     def drop(self, shell: NestedShell, reason: str) -> None:
         """Remove a shell, and all inside it, that will not print our marks again."""
@@ -208,29 +158,42 @@ class ShellStack:
 
     def confirm_line(self, shell: NestedShell) -> None:
         """End an unconfirmed command: no other has started, so it was ours."""
-        if shell.line.is_unconfirmed and shell.phase is Phase.TYPED and shell.status is not None:
-            shell.line.is_unconfirmed = False
-            shell.enter(Phase.PROMPT, why="no other command has started")
-            self.finish_command(shell)
+        if shell.line.is_unconfirmed and shell.status is not None:
+            self.handle(shell, ShellEvent.LINE_WAS_OURS)
 
     def finish_command(self, shell: NestedShell) -> None:
         """End the shell's command with the status that has arrived."""
+        shell.line.is_unconfirmed = False
         command, shell.command = shell.command, None
         if command is None:
             return
         if shell.status is None:
             command.mark_lost("The command was given up before it was complete.")
+        elif shell.status in STOPPED_STATUSES and self._has_stopped_job(shell, command):
+            command.mark_stopped()
         else:
             command.finish(shell.status, "Interrupted." if shell.status == _INTERRUPTED else None)
 
     def _push(self, mark: ShellMark) -> None:
-        name, _, pid = mark.value.partition(".")
-        kind = SHELLS.get(name)
-        if kind is None or self._find(mark.nonce) is not None:
+        kind = SHELLS.get(mark.value)
+        if kind is None or mark.serial < 0 or self.find(mark.nonce) is not None:
+            self._trace.debug("mark dropped", kind=mark.kind.name, serial=mark.serial)
             return
-        trace = self._trace.child(shell=name, depth=len(self.shells))
-        self.shells.append(NestedShell(mark.nonce, kind, int(pid) if pid.isdigit() else 0, trace))
-        trace.debug("shell pushed", shell_pid=pid)
+        self._drop_replaced(mark.nonce)
+        trace = self._trace.child(shell=kind.name, depth=len(self.shells))
+        order = MarkOrder(mark.pid, mark.serial)
+        self.shells.append(NestedShell(mark.nonce, kind, order, trace, depth=len(self.shells)))
+        trace.debug("shell pushed", shell_pid=mark.pid, serial=mark.serial)
+
+    def _drop_replaced(self, nonce: str) -> None:
+        """Remove the shells that a new one stands for: one that is given our marks again has a new nonce."""
+        outer = self.outer_nonces.get(nonce)
+        if outer is None or (outer and self.find(outer) is None):
+            return
+        while self.shells and self.shells[-1].nonce != outer:
+            gone = self._pop("it was given our marks again")
+            if gone.command is not None:
+                gone.command.mark_lost("The shell was given our marks again.")
 
     def _pop(self, reason: str, *, is_nonce_kept: bool = False) -> NestedShell:
         shell = self.shells.pop()
@@ -239,21 +202,17 @@ class ShellStack:
         shell.trace.debug("shell popped", phase=shell.phase.value, reason=reason)
         return shell
 
-    def _find(self, nonce: str) -> NestedShell | None:
+    def find(self, nonce: str) -> NestedShell | None:
+        """Return the shell with this nonce."""
         return next((shell for shell in self.shells if shell.nonce == nonce), None)
 
-    def _is_inherited(self, shell: NestedShell, mark: ShellMark) -> bool:
-        """Return whether a program inside printed this mark, because it has inherited the shell's prompt."""
-        is_in_prompt = mark.kind.is_prompt or (mark.kind is MarkKind.STATUS and not shell.kind.marks_start)
-        return is_in_prompt and self._is_behind_other(shell)
-
-    def _pop_inner(self, shell: NestedShell | None, mark: ShellMark) -> None:
+    def _pop_inner(self, shell: NestedShell, mark: ShellMark) -> None:
         """Remove the shells inside the one that printed a mark: they have ended, with the status in it."""
-        while shell is not None and self.shells[-1] is not shell:
+        while self.shells[-1] is not shell:
             gone = self._pop("an outer shell printed a mark")
             if gone.command is None:
                 continue
-            if mark.kind.has_status and _runs_one_program(self.shells[-1]):
+            if mark.kind is MarkKind.STATUS and _runs_one_program(self.shells[-1]):
                 gone.command.finish(exit_code(mark.number), "The shell ended with it.")
             else:
                 gone.command.mark_lost("The shell that it ran in has ended, without a status for it.")
@@ -270,21 +229,31 @@ class ShellStack:
         if at < 0:
             return
         output, line.echo = bytes(line.echo[at:]), None
-        shell.enter(Phase.RUNNING, why="the echo has ended")
+        self.handle(shell, ShellEvent.ECHO_ENDED)
+        shell.order.note_start()
         line.is_capturing = True
         if output:
-            shell.command.output.feed(output)
+            self._feed_output(shell, output)
 
-    def _on_start(self, shell: NestedShell, _: ShellMark) -> None:
-        line = shell.line
-        if shell.phase is not Phase.TYPED:
-            line.began_at = time.monotonic()
+    def _feed_output(self, shell: NestedShell, data: bytes) -> None:
+        assert shell.command is not None
+        shell.command.output.feed(data)
+        shell.line.has_output = shell.line.has_output or not data.isspace()
+
+    def _begin_line(self, shell: NestedShell, _: ShellMark | None) -> None:
+        shell.prompt.is_first = False
+        shell.status = None
+
+    def _begin_output(self, shell: NestedShell, _: ShellMark | None) -> None:
         self._discard_unconfirmed(shell)
-        line.is_unconfirmed = shell.phase is Phase.TYPED and not shell.may_have_started_our_line()
-        why = "a start mark, which may be of a person's line" if line.is_unconfirmed else "a start mark"
-        shell.enter(Phase.RUNNING, why=why)
+        if shell.line.echo is None:  # no line of ours has started
+            shell.line.began_at = time.monotonic()
         shell.status, shell.prompt.person_typed_at = None, None
-        line.is_capturing, line.echo = shell.command is not None, None
+        shell.line.is_capturing, shell.line.echo = shell.command is not None, None
+
+    def _begin_unsure_output(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        self._begin_output(shell, mark)
+        shell.line.is_unconfirmed = True
 
     def _discard_unconfirmed(self, shell: NestedShell) -> None:
         """Discard the output of an unconfirmed command: another has started, so that one was not ours."""
@@ -293,63 +262,94 @@ class ShellStack:
             shell.command.output.restart()
         shell.line.is_unconfirmed = False
 
-    def _on_output_end(self, shell: NestedShell, _: ShellMark) -> None:
-        if shell.command is not None and shell.line.echo and shell.phase is Phase.TYPED:
-            self._discard_unconfirmed(shell)
-            shell.command.output.feed(shell.text_after_echo())
-        for inner in self.shells[self.shells.index(shell) :]:
-            inner.stop_capturing()
+    def _end_output(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        """End the output of a shell's command, and of all inside it.
 
-    def _on_status(self, shell: NestedShell, mark: ShellMark) -> None:
-        self._on_output_end(shell, mark)
+        What a shell prints about a line that it never started, such as a syntax error, follows the echo.
+        """
+        if shell.command is not None and shell.line.echo and not shell.line.is_capturing:
+            self._discard_unconfirmed(shell)
+            shell.command.output.feed(shell.line.text_after_echo())
+        if shell.command is not None and mark is not None:
+            shell.command.end_offset = mark.end
+        for inner in self.shells[self.shells.index(shell) :]:
+            inner.line.stop_capturing()
+
+    def _take_status(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        self._end_output(shell, mark)
         elapsed_s = time.monotonic() - shell.line.began_at
         shell.prompt.may_have_typeahead = elapsed_s > self._timing.typeahead_s
-        shell.enter(Phase.FINISHED, why="a status mark")
-        shell.status, shell.prompt.person_typed_at = exit_code(mark.number), None
+        shell.status = exit_code(mark.number) if mark is not None else None
+        shell.prompt.person_typed_at = None
         if not shell.line.untyped_lines and not shell.line.is_unconfirmed:
             self.finish_command(shell)
 
-    def _on_status_in_prompt(self, shell: NestedShell, mark: ShellMark) -> None:
-        """Take the status from the prompt if the hook that reports it first is gone.
+    def _move_prompt(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        shell.prompt.offset = mark.end if mark is not None else shell.prompt.offset
 
-        A prompt may be drawn more than once, so this counts only while a command runs.
-        """
-        if shell.phase is Phase.RUNNING:
-            self._on_status(shell, mark)
-
-    def _on_prompt(self, shell: NestedShell, mark: ShellMark) -> None:
-        shell.prompt.offset = mark.end
-        if shell.phase is Phase.TYPED:
-            return  # the prompt is drawn again while a line of ours is on its way
-        if shell.line.is_unconfirmed and shell.phase is Phase.FINISHED:
-            # The command was perhaps a person's, and ours may be about to start.
-            shell.enter(Phase.TYPED, why="the command before may have been a person's")
-            shell.line.echo, shell.prompt.since = bytearray(), bytearray()
-            return
-        if shell.phase is Phase.RUNNING and shell.command is not None:
-            shell.command.mark_lost("The shell's prompt came back without a status.")
-            shell.command = None
-        shell.enter(Phase.PROMPT, why="a prompt mark")
+    def _begin_prompt(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        self._move_prompt(shell, mark)
         shell.prompt.since = bytearray()
         if not shell.line.untyped_lines:
             self.finish_command(shell)
 
-    def _on_continuation(self, shell: NestedShell, _: ShellMark) -> None:
-        shell.stop_capturing()
-        shell.enter(Phase.CONTINUATION, why="a continuation mark")
+    def _begin_prompt_of_line(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        self._move_prompt(shell, mark)
+        shell.line.echo, shell.prompt.since = bytearray(), bytearray()
 
-    def _on_typed_length(self, shell: NestedShell, mark: ShellMark) -> None:
-        shell.prompt.typed_length = mark.number
+    def _lose_command(self, shell: NestedShell, mark: ShellMark | None) -> None:
+        if shell.command is not None:
+            shell.command.mark_lost("The shell's prompt came back without a status.")
+            shell.command = None
+        self._begin_prompt(shell, mark)
 
-    _ACTIONS: ClassVar[dict[MarkKind, Callable[[ShellStack, NestedShell, ShellMark], None]]] = {
-        MarkKind.START: _on_start,
-        MarkKind.OUTPUT_END: _on_output_end,
-        MarkKind.STATUS: _on_status,
-        MarkKind.STATUS_IN_PROMPT: _on_status_in_prompt,
-        MarkKind.PROMPT: _on_prompt,
-        MarkKind.CONTINUATION: _on_continuation,
-        MarkKind.TYPED_LENGTH: _on_typed_length,
+    def _stop_output(self, shell: NestedShell, _: ShellMark | None) -> None:
+        shell.line.stop_capturing()
+
+    def _finish_command(self, shell: NestedShell, _: ShellMark | None) -> None:
+        self.finish_command(shell)
+
+    _ACTIONS: ClassVar[dict[Action, Callable[[ShellStack, NestedShell, ShellMark | None], None]]] = {
+        Action.BEGIN_LINE: _begin_line,
+        Action.BEGIN_OUTPUT: _begin_output,
+        Action.BEGIN_UNSURE_OUTPUT: _begin_unsure_output,
+        Action.BEGIN_PROMPT: _begin_prompt,
+        Action.BEGIN_PROMPT_OF_LINE: _begin_prompt_of_line,
+        Action.MOVE_PROMPT: _move_prompt,
+        Action.LOSE_COMMAND: _lose_command,
+        Action.END_OUTPUT: _take_status,
+        Action.STOP_OUTPUT: _stop_output,
+        Action.FINISH_COMMAND: _finish_command,
     }
+
+
+_EVENTS = {
+    MarkKind.PROMPT: ShellEvent.PROMPT,
+    MarkKind.START: ShellEvent.START,
+    MarkKind.STATUS: ShellEvent.STATUS,
+    MarkKind.CONTINUATION: ShellEvent.CONTINUATION,
+}
+
+
+def _find_fault(shell: NestedShell, mark: ShellMark) -> str | None:
+    """Return why a mark is stale.
+
+    A continuation prompt comes before anything that its line prints. That counts where it has no number.
+    """
+    is_late = mark.kind is MarkKind.CONTINUATION and mark.serial == NO_SERIAL and shell.line.has_output
+    if is_late and shell.phase is Phase.RUNNING:
+        return "the command has printed something"
+    return shell.order.find_fault(mark)
+
+
+def _find_event(shell: NestedShell, mark: ShellMark) -> ShellEvent:
+    """Return the event that a mark is; our line may wait behind a person's command."""
+    if mark.kind is MarkKind.PROMPT and shell.runs_unsure_line():
+        return ShellEvent.PROMPT_BEFORE_LINE
+    is_typed = mark.kind is MarkKind.START and shell.phase is Phase.TYPED
+    if is_typed and not shell.may_have_started_our_line():
+        return ShellEvent.START_OF_OTHER
+    return _EVENTS[mark.kind]
 
 
 def _runs_one_program(shell: NestedShell) -> bool:

@@ -9,6 +9,7 @@ from muxpilot.errors import BadInput
 from muxpilot.shell_table import KEY, ShellKind
 from muxpilot.terminal.escapes import PASTE_END_BYTES, PASTE_START_BYTES
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.tmux.quote import encode
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -43,20 +44,27 @@ def needs_file(shell: ShellKind, text: str) -> bool:
     return not shell.takes_paste and any(len(line.encode()) > _LONGEST_LINE for line in text.split("\n"))
 
 
-async def type_line(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, delay_s: float = 0.0) -> None:
-    """Type a text and press Enter, with one request to tmux unless there is a delay between characters."""
+async def type_line(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, ticket: TypingTicket) -> None:
+    """Type a text and press Enter, with one request to tmux.
+
+    Raise TicketRefused if another muxpilot has typed meanwhile.
+    """
     begin, end = _brackets(shell, text)
-    if delay_s:
-        if begin:
-            await tmux.input.send_bytes(pane, begin)
-        for char in text:
-            await tmux.input.send_bytes(pane, encode(char))
-            await asyncio.sleep(delay_s)
-        await tmux.input.send_bytes(pane, end + b"\r")
-    elif begin:
-        await tmux.input.send_bytes(pane, begin + encode(text) + end + b"\r")
+    if begin:
+        await tmux.input.send_bytes(pane, begin + encode(text) + end + b"\r", ticket=ticket)
     else:
-        await tmux.input.type(pane, text, enter=True)
+        await tmux.input.type(pane, text, enter=True, ticket=ticket)
+
+
+async def type_slowly(tmux: Tmux, pane: PaneId, shell: ShellKind, text: str, *, delay_s: float) -> None:
+    """Type a text with a pause after each character, and press Enter."""
+    begin, end = _brackets(shell, text)
+    if begin:
+        await tmux.input.send_bytes(pane, begin)
+    for char in text:
+        await tmux.input.send_bytes(pane, encode(char))
+        await asyncio.sleep(delay_s)
+    await tmux.input.send_bytes(pane, end + b"\r")
 
 
 def _brackets(shell: ShellKind, text: str) -> tuple[bytes, bytes]:

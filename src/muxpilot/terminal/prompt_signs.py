@@ -16,7 +16,11 @@ _QUESTION_SIGNS = THEME_SIGNS + "])?:"  # installers and REPLs ask with these, t
 
 _CLASSIC_PROMPT = re.compile(rf"[{CLASSIC_SIGNS}]\s*\Z")
 _SHELL_PROMPT = re.compile(rf"(?<!\d%)(?<=[{THEME_SIGNS}])\s*\Z")  # not the progress message 50%
+_PLACE = re.compile(r"[@~/\\]")
 _PROMPT_AND_BLANK = re.compile(f"[{SHELL_SIGNS}] +$")
+_SIGN_AND_TEXT = re.compile(rf"(?<!\d%)(?<=[{SHELL_SIGNS}]) (\S.*)\Z")
+_LINE_PROMPT = re.compile(r"\S.*[:>)?]\s*\Z")
+_KEY_QUESTION = re.compile(r"(?i)\b(key|press|hit)\b|[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]")
 _QUESTION = re.compile(rf"[{re.escape(_QUESTION_SIGNS)}]\s*\Z")
 
 
@@ -30,8 +34,13 @@ def looks_like_classic_shell_prompt(line: str) -> bool:
 
 
 def looks_like_remote_shell_prompt(line: str) -> bool:
-    """Return True if the line also ends with a blank: for a remote shell there is no other evidence."""
-    return looks_like_shell_prompt(line) and line[-1:] == " "
+    """Return True if the line also ends with a blank: for a remote shell there is no other evidence.
+
+    A prompt with `>` must also show a user, a host or a folder: `sqlite>`, `>>>` and `test>` do not.
+    """
+    if not looks_like_shell_prompt(line) or line[-1:] != " ":
+        return False
+    return not line.rstrip().endswith(">") or bool(_PLACE.search(line))
 
 
 def ends_with_prompt_and_blank(line: str) -> bool:
@@ -45,6 +54,17 @@ def ends_with_prompt_and_blank(line: str) -> bool:
 def looks_like_question(line: str) -> bool:
     """Return True if an unfinished line before the cursor looks as if its program asks for input."""
     return bool(_QUESTION.search(line))
+
+
+def looks_like_line_prompt(line: str) -> bool:
+    """Return True if a program that reads keys seems to edit a line: `name: `, but not `press any key: `."""
+    return bool(_LINE_PROMPT.search(line)) and not _KEY_QUESTION.search(line)
+
+
+def text_after_sign(line: str) -> str:
+    """Return the text after the first sign and blank of a prompt; empty if the line has none."""
+    found = _SIGN_AND_TEXT.search(line)
+    return found[1].strip() if found is not None else ""
 
 
 def text_typed_after(prompt: bytes, since: bytes) -> str:

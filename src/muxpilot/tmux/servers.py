@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from muxpilot.errors import BadInput
+from muxpilot.journal.journals import Journals
 from muxpilot.records import record
 from muxpilot.tmux.hosts.endpoint import default_socket, validate_socket_path
 from muxpilot.tmux.hosts.ssh import SshRoute, server_identity, validate_remote_path
@@ -49,6 +50,7 @@ class TmuxServers:
     `startup` creates the start-up files of a new shell, and `row_filter` hides records from listings; both
     are passed to each `Tmux`. `is_visible` says which servers callers may know of. For error messages,
     `locate_key` returns where a configuration key was set, and `ssh_given_by` names the source of `ssh`.
+    `journals` keep the output of panes; without them it is kept in memory only.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class TmuxServers:
         row_filter: ServerRowFilter | None = None,
         is_visible: Callable[[str], bool] = lambda socket: True,
         locate_key: Callable[[str], str] = str,
+        journals: Journals | None = None,
     ) -> None:
         default = ServerAddress(socket or default_socket() if ssh is None else socket, ssh)
         given_by = {"ssh": ssh_given_by}
@@ -73,6 +76,7 @@ class TmuxServers:
         self._startup = startup
         self._row_filter = row_filter
         self._is_visible = is_visible
+        self.journals = journals
         self._servers: dict[str, Tmux] = {}
         self._close_lock = asyncio.Lock()
 
@@ -91,6 +95,8 @@ class TmuxServers:
                 startup=self._startup,
                 row_filter=self._row_filter,
                 ssh=address.ssh,
+                journals=self.journals,
+                keeps_journals=self.journals is not None,
             )
         return self._servers[key]
 
@@ -117,6 +123,8 @@ class TmuxServers:
             servers, self._servers = self._servers, {}
             with area("tmux").step("servers closed", count=len(servers)):
                 await asyncio.gather(*(_close_server(server) for server in servers.values()))
+            if self.journals is not None:
+                await self.journals.close()
 
 
 def _validate_address(address: ServerAddress, table: str, locate_key: Callable[[str], str]) -> ServerAddress:

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.tmux.connection.connection import Connection
-from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, validate_socket_path
+from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, muxpilot_folder, validate_socket_path
 from muxpilot.tmux.hosts.ssh import SshEndpoint
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.capture import Capture
@@ -37,6 +38,8 @@ class Tmux:
 
     With `ssh`, which is options and a destination, the server is on another host. `startup` creates the
     start-up files of a new shell, given a folder to create. `row_filter` hides records from listings.
+    `journals` are shared with other servers; without them this server has its own. With `keeps_journals` off
+    the output of panes is kept in memory only.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Tmux:
         startup: Callable[[Path], ShellStartup] | None = None,
         row_filter: ServerRowFilter | None = None,
         ssh: str | None = None,
+        journals: Journals | None = None,
+        keeps_journals: bool = True,
     ) -> None:
         if ssh is not None:
             endpoint: Endpoint = SshEndpoint.from_text(ssh, socket, binary=binary, config=config)
@@ -59,7 +64,8 @@ class Tmux:
         own_filter = partial(row_filter, self) if row_filter is not None else None
         self.connection = Connection(endpoint, timeout_s=timeout_s, row_filter=own_filter)
         self.panes = Panes(self.connection)
-        self.streams = Streams(self.connection, self.panes)
+        self._own_journals = make_journals() if journals is None and keeps_journals else None
+        self.streams = Streams(self.connection, self.panes, journals or self._own_journals)
         self.clients = Clients(self.connection)
         self.buffers = Buffers(self.connection)
         self.capture = Capture(self.connection)
@@ -91,9 +97,16 @@ class Tmux:
         await self.buffers.close()
         await self.streams.close()
         await self.connection.close()
+        if self._own_journals is not None:
+            await self._own_journals.close()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+def make_journals(limits: JournalLimits | None = None, *, may_start: bool = True) -> Journals:
+    """Return journals below the user's folders; below /tmp if none of those can be used."""
+    return Journals(limits, may_start=may_start, last_resort=muxpilot_folder)

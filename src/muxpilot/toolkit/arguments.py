@@ -18,7 +18,7 @@ REQUIRED = inspect.Parameter.empty
 _TARGET_DESCRIPTIONS = {
     "session": "$1 or exact name",
     "window": "@2 or session:window",
-    "pane": "%3 or session:window.pane",
+    "pane": "%3 or a target",
 }
 
 

@@ -13,15 +13,15 @@ from muxpilot.shells.command_result import CommandResult
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.resource_uris import command_result_uri
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.command_answers import MAX_OUTPUT, answer_command
 from muxpilot.tools.context import Context
 
 CommandId = Annotated[str, "From execute-command"]
 
-_MAX_OUTPUT = 65536
 _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
+_LAST_BYTE = 1 << 40
 
 
 @record
@@ -49,16 +49,15 @@ async def execute_command(
     ctx: Context,
     pane_id: PaneId,
     command: Annotated[str, "One line or many, as typed", ArgumentFlag.SHELL],
-    timeout_seconds: Annotated[
-        float, "Stop waiting after this; the command keeps running", Between(0, _LONGEST_S)
-    ] = 30,
+    timeout_seconds: Annotated[float, "The command goes on after it", Between(0, _LONGEST_S)] = 30,
     wait_ms: Annotated[int | None, "Wait at most this long", Between(0, _LONGEST_S * 1000)] = None,
-    raw_mode: Annotated[bool, "Only type it, without tracking"] = False,  # noqa: FBT002
-    no_enter: Annotated[bool, "Like rawMode, without Enter"] = False,  # noqa: FBT002
+    queue: Annotated[bool, "Wait for an occupied pane"] = False,  # noqa: FBT002
+    raw_mode: Annotated[bool, "Only type it"] = False,  # noqa: FBT002
+    no_enter: Annotated[bool, "rawMode without Enter"] = False,  # noqa: FBT002
     delay_ms: Annotated[int | None, "Pause between characters", Between(0, 1000)] = None,
     max_output_bytes: Annotated[
         int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
-    ] = _MAX_OUTPUT,
+    ] = MAX_OUTPUT,
 ) -> CommandResult:
     """Run a command in a pane's shell, also inside ssh or su. Returns its whole output and exit code.
 
@@ -66,15 +65,16 @@ async def execute_command(
     if raw_mode or no_enter:
         return await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
     running = await ctx.services.shells.submit(
-        ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000, call=ctx.call
+        ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000, may_queue=queue, call=ctx.call
     )
     timeout_s = timeout_seconds if wait_ms is None else min(timeout_seconds, wait_ms / 1000)
-    is_done = await ctx.services.shells.wait_until_done_or_waiting(running, timeout_s)
-    return _result(running, max_output_bytes, timed_out=not is_done)
+    is_done = await ctx.services.shells.wait_for_result(running, timeout_s)
+    return await answer_command(ctx, running, max_output_bytes, timed_out=timeout_s > 0 and not is_done)
 
 
 async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:
     async with ctx.lock_pane(ctx.tmux, pane):
+        ctx.services.shells.agent_lines.note_text(ctx.tmux, pane, f"{text}\n" if enter else text)
         if delay_s:
             for char in text:
                 await ctx.tmux.input.type(pane, char)
@@ -83,17 +83,12 @@ async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, dela
                 await ctx.tmux.input.press(pane, "Enter")
         else:
             await ctx.tmux.input.type(pane, text, enter=enter)
-    return _result(ctx.services.shells.add_untracked(ctx.tmux, pane, text), 0)
+    return await answer_command(ctx, ctx.services.shells.add_untracked(ctx.tmux, pane, text), 0)
 
 
-def _result(command: Command, limit: int | None, *, timed_out: bool = False) -> CommandResult:
-    uri = command_result_uri(command.id)
-    return CommandResult.from_command(command, limit, resource_uri=uri, timed_out=timed_out)
-
-
-def _find_command(ctx: Context, command_id: str) -> Command:
+async def _find_command(ctx: Context, command_id: str) -> Command:
     """Return a command. Refuse a call that names another server than the one where the command runs."""
-    command = ctx.services.shells.get_command(command_id)
+    command = await ctx.services.shells.find_command(ctx.tmux, command_id)
     if ctx.names_server and command.socket != ctx.tmux.socket:
         raise Refused(
             f"Command {command_id!r} runs on another tmux server.",
@@ -111,14 +106,20 @@ async def get_command_result(
     ctx: Context,
     command_id: CommandId,
     wait_ms: Annotated[int, "Wait this long for its end", Between(0, _LONGEST_S * 1000)] = 0,
-    max_output_bytes: Annotated[
-        int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)
-    ] = _MAX_OUTPUT,
+    max_output_bytes: Annotated[int, "As in execute-command", Between(0, _MOST_OUTPUT)] = MAX_OUTPUT,
+    offset_bytes: Annotated[int | None, "Output from this byte on", Between(0, _LAST_BYTE)] = None,
 ) -> CommandResult:
     """Get the status and output of a command, or wait for its end."""
-    command = _find_command(ctx, command_id)
+    command = await _find_command(ctx, command_id)
     is_done = await ctx.services.shells.recheck_and_wait(command, wait_ms / 1000)
-    return _result(command, max_output_bytes, timed_out=wait_ms > 0 and not is_done)
+    return await answer_command(
+        ctx,
+        command,
+        max_output_bytes,
+        offset=offset_bytes,
+        timed_out=wait_ms > 0 and not is_done,
+        names_command=True,
+    )
 
 
 @tool(Effect.READ, PRIMITIVE, "track", more_groups=("list",))
@@ -127,6 +128,7 @@ async def list_commands(
 ) -> CommandList:
     """List the commands that were run, oldest first."""
     names_one_server = pane_id is not None or ctx.names_server
+    await ctx.services.shells.load_commands(ctx.tmux, pane_id)
     commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
     if pane_id is not None and not commands:
         await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane
@@ -152,15 +154,15 @@ async def cancel_command(ctx: Context, command_id: CommandId) -> CommandResult:
         """Check the pane again: it may have been moved since the command was allowed."""
         await ctx.check_part(tmux, {"pane_id": pane})
 
-    command = _find_command(ctx, command_id)
+    command = await _find_command(ctx, command_id)
     await ctx.services.shells.cancel(command, check_pane)
-    return _result(command, _MAX_OUTPUT)
+    return await answer_command(ctx, command, MAX_OUTPUT)
 
 
 @tool(Effect.READ, INTERNAL, "track", stands_for=("get-command-result",))
 async def command_result(ctx: Context, command_id: CommandId) -> CommandResult:
     """Get the status of a command with its whole output."""
-    return _result(_find_command(ctx, command_id), None)
+    return await answer_command(ctx, await _find_command(ctx, command_id), None, names_command=True)
 
 
 TOOLS = (execute_command, get_command_result, list_commands, cancel_command, command_result)

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 
 from muxpilot.calls import Caller, CheckPart
+from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.reading.pane_cursor import PaneReaders
 from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
@@ -30,6 +31,7 @@ class Services:
     shells: CommandRegistry
     locks: PaneLocks
     pane_readers: PaneReaders = field(default_factory=PaneReaders)
+    jobs: JobRegistry = field(default_factory=JobRegistry)
     watches: WatchRegistry = field(default_factory=WatchRegistry)
     recordings: Recordings = field(default_factory=Recordings)
     # The folders of security.allowed_buffer_paths. None: buffer files are kept in a private folder.
@@ -42,6 +44,7 @@ class Services:
         """Stop everything but the servers, which the application closes."""
         await self.watches.close()
         await self.recordings.close()
+        await self.jobs.close()
         await self.shells.close()
         await self.pane_readers.close()
 

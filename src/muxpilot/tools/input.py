@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from muxpilot.errors import BadInput, Refused
 from muxpilot.processes.terminal_mode import read_terminal_mode
 from muxpilot.records import record
+from muxpilot.shells.half_typed import presses_enter
 from muxpilot.terminal.escapes import PASTE_END
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.tmux import PaneId
@@ -49,9 +50,14 @@ class BytesSent:
 
 def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     """Return what send-keys types, for policy."""
-    keys = arguments["keys"]
-    typed: list[str] = [keys] if arguments["literal"] else [PressedKey(name) for name in parse_keys(keys)]
-    return [*typed, *([PressedKey("Enter")] if arguments["enter"] else [])] * int(arguments["repeat"])
+    given = {name: arguments[name] for name in ("literal", "enter", "repeat")}
+    return _list_typed(arguments["keys"], **given)
+
+
+def _list_typed(keys: str, *, literal: bool, enter: bool, repeat: int) -> list[str]:
+    """Return the texts and the keys that send-keys sends, in their order."""
+    typed: list[str] = [keys] if literal else [PressedKey(name) for name in parse_keys(keys)]
+    return [*typed, *([PressedKey("Enter")] if enter else [])] * int(repeat)
 
 
 def _text_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
@@ -73,6 +79,7 @@ async def send_keys(
     enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
     repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
+    force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
 ) -> KeysSent:
     """Type into a pane: text, or keys by name.
 
@@ -80,7 +87,10 @@ async def send_keys(
     send = ctx.tmux.input.type if literal else ctx.tmux.input.press
     asked = time.monotonic()
     async with ctx.lock_pane(ctx.tmux, pane_id):
+        if not force and (enter or presses_enter(keys, is_literal=literal)):
+            await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, keys, 1 if enter else repeat) if literal else None
+        _note_typed(ctx, pane_id, _list_typed(keys, literal=literal, enter=enter, repeat=repeat))
         if delay_ms:
             waited_s = time.monotonic() - asked
             steps = _check_duration(keys if literal else parse_keys(keys), repeat, delay_ms, waited_s)
@@ -93,6 +103,25 @@ async def send_keys(
     if literal and len(keys) > 1 and find_key(keys):
         return KeysSent(pane_id, f"{keys!r} was typed as text; to press the key, set literal to false.")
     return KeysSent(pane_id, hint)
+
+
+async def _refuse_persons_line(ctx: Context, pane: PaneId) -> None:
+    """Raise Refused if Enter would run a line that a person has half typed at a shell's prompt."""
+    if await ctx.services.shells.has_persons_line(ctx.tmux, pane):
+        raise Refused(
+            f"A line that a person has half typed stands at the prompt of pane {pane!r}. Nothing was typed.",
+            "Press C-u to remove it, use another pane, or set force to true to enter it.",
+        )
+
+
+def _note_typed(ctx: Context, pane: PaneId, typed: Sequence[str]) -> None:
+    """Remember what the agent types: it is no person's line."""
+    lines = ctx.services.shells.agent_lines
+    for item in typed:
+        if isinstance(item, PressedKey):
+            lines.note_keys(ctx.tmux, pane, [item])
+        else:
+            lines.note_text(ctx.tmux, pane, item)
 
 
 async def _line_limit_hint(ctx: Context, pane: PaneId, text: str, repeat: int = 1) -> str | None:
@@ -147,6 +176,7 @@ async def paste_text(
     pane_id: PaneId,
     content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
     enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
+    force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
 ) -> BytesSent:
     """Paste text as one block, bracketed if the program supports that."""
     if PASTE_END in content:
@@ -155,7 +185,10 @@ async def paste_text(
             "Remove ESC [201~, or type the text with send-keys.",
         )
     async with ctx.lock_pane(ctx.tmux, pane_id):
+        if enter and not force:
+            await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, content)
+        _note_typed(ctx, pane_id, [content, *([PressedKey("Enter")] if enter else [])])
         return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter), hint)
 
 
@@ -166,6 +199,7 @@ async def send_hex(
     """Send raw bytes, for sequences without a key name."""
     data = _parse_hex(hex)
     async with ctx.lock_pane(ctx.tmux, pane_id):
+        _note_typed(ctx, pane_id, [PressedKey("bytes")])
         await ctx.tmux.input.send_bytes(pane_id, data)
     return BytesSent(pane_id, len(data))
 
@@ -220,7 +254,9 @@ _ONE_KEY = {
 
 def _one_key_tool(name: str, key: str, words: str) -> Tool:
     async def press(ctx: Context, pane_id: PaneId) -> PaneDone:
+        """Press the key; the tool has other words."""
         async with ctx.lock_pane(ctx.tmux, pane_id):
+            _note_typed(ctx, pane_id, [PressedKey(key)])
             await ctx.tmux.input.press(pane_id, key)
         return PaneDone(pane_id)
 

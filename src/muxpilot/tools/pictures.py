@@ -21,7 +21,7 @@ from muxpilot.tmux.hosts.endpoint import ensure_private_folder, muxpilot_folder
 from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, Services
 
 _BROWSER_S = 10.0
 _BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
@@ -38,6 +38,7 @@ class PaneRecording:
     path: str
     seconds: float
     bytes: int
+    note: str | None = None
 
 
 async def _dry_run(
@@ -103,13 +104,23 @@ def _answer(content: bytes | str) -> Answer:
     return Answer(f"A picture (PNG, {len(content)} bytes); give a path to keep it.", png=content)
 
 
+def may_write_recording(services: Services, path: Path) -> bool:
+    """Return whether a recording that another muxpilot began may be continued in this file."""
+    if path.parent == muxpilot_folder() / "recordings":
+        return True
+    try:
+        return _check_path(_folders(services), str(path), _CAST) == path
+    except MuxpilotError:
+        return False
+
+
 def _files(ctx: Context) -> AllowedFolders | AnyFolder:
+    return _folders(ctx.services)
+
+
+def _folders(services: Services) -> AllowedFolders | AnyFolder:
     """Return the folders where files may be written."""
-    return (
-        AnyFolder()
-        if ctx.services.buffer_paths in (None, ("/",))
-        else AllowedFolders(ctx.services.buffer_paths)
-    )
+    return AnyFolder() if services.buffer_paths in (None, ("/",)) else AllowedFolders(services.buffer_paths)
 
 
 def _check_path(files: AllowedFolders | AnyFolder, path: str, suffixes: tuple[str, ...]) -> Path:
@@ -150,14 +161,14 @@ async def record_pane(
 ) -> PaneRecording:
     """Record the output of a pane with its timing, as an asciicast for `muxpilot replay`.
 
-    A recording ends with the pane, with muxpilot, or at 256 MB."""
+    A recording ends with the pane's program or at 256 MB."""
     if action == "stop":
-        file = await ctx.services.recordings.stop(ctx.tmux, pane_id)
+        told = await ctx.services.recordings.stop(ctx.tmux, pane_id)
     else:
         files = _files(ctx) if path is not None else AnyFolder()
         target = _check_path(files, path, _CAST) if path is not None else _new_cast_path(pane_id)
-        file = await ctx.services.recordings.start(ctx.tmux, pane_id, target, files.create)
-    return PaneRecording(pane_id, action == "start", str(file.path), round(file.seconds, 3), file.bytes)
+        told = await ctx.services.recordings.start(ctx.tmux, pane_id, target, files.create)
+    return PaneRecording(pane_id, action == "start", str(told.path), told.seconds, told.bytes, told.note)
 
 
 def _new_cast_path(pane: PaneId) -> Path:

@@ -11,7 +11,8 @@ from muxpilot.errors import BadInput, MuxpilotError, Refused
 from muxpilot.processes.decide import WaitingFor
 from muxpilot.records import record
 from muxpilot.repl import ReplReply, run_dialogue
-from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool

@@ -9,12 +9,14 @@ from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tmux import PaneId, SessionId, WindowId
+from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.resource_rows import JSON, TEXT, CompletionRow, ResourceRow
 from muxpilot.toolkit.resource_uris import COMMAND_RESULT
 from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
 from muxpilot.tools.context import Context
-from muxpilot.watch.registry import BackgroundWatch, WatchRegistry
+from muxpilot.watch.background_watch import BackgroundWatch
+from muxpilot.watch.registry import WatchRegistry
 
 _LONGEST_WAIT_S = 60.0
 
@@ -165,7 +167,7 @@ class CommandSource:
         for command in self.shells.list_commands():
             yield command.id, f"Command in pane {command.pane}: {command.text[:40]}"
 
-    def changes(self, item: str) -> AsyncIterator[None]:
+    async def changes(self, item: str) -> AsyncIterator[None]:
         return _command_changes(self.shells.get_command(item))
 
 
@@ -181,21 +183,22 @@ async def _command_changes(command: Command) -> AsyncIterator[None]:
 
 @record
 class WatchSource:
-    """The background watches of this muxpilot, as resources."""
+    """The background watches of all muxpilots, as resources."""
 
     watches: WatchRegistry
+    servers: TmuxServers
 
     def entries(self) -> Iterator[tuple[str, str]]:
         for watch in self.watches.background_watches:
-            yield watch.id, f"Watch of pane {watch.plan.pane}"
+            yield watch.id, f"Watch of pane {watch.pane}"
 
-    def changes(self, item: str) -> AsyncIterator[None]:
-        return _watch_end(self.watches.get(item))
+    async def changes(self, item: str) -> AsyncIterator[None]:
+        return _watch_end(await self.watches.find(self.servers.default, item))
 
 
 async def _watch_end(watch: BackgroundWatch) -> AsyncIterator[None]:
     """Yield once: when the watch has ended, or at once if it has ended already."""
-    await watch.ended.wait()
+    await watch.wait_for_end()
     yield
 
 

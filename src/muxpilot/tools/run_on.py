@@ -15,14 +15,13 @@ from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection.connection import without_policy_filter
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.resource_uris import command_result_uri
 from muxpilot.toolkit.spec import DEADLINE_S, ONLY_ALL, Effect, tool
+from muxpilot.tools.command_answers import MAX_OUTPUT, answer_command
 from muxpilot.tools.context import Context
 
 _LONGEST_S = 3600
 _MOST_PANES = 256
 _MOST_AT_ONCE = 64
-_MAX_OUTPUT = 65536
 
 
 @record
@@ -97,14 +96,15 @@ def _validate(command: str, panes: Sequence[PaneOnServer]) -> None:
 
 
 async def _run(ctx: Context, place: PaneOnServer, command: str, timeout_s: float) -> CommandResult:
+    shells = ctx.services.shells
     try:
         tmux, pane = await _resolve_pane(ctx, place, command)
-        running = await ctx.services.shells.submit(tmux, pane, command, call=ctx.call)
+        running = await shells.submit(tmux, pane, command, call=ctx.call)
+        is_done = await shells.wait_for_result(running, timeout_s)
     except MuxpilotError as error:
-        return CommandResult.not_started(place.pane_id, command, str(error))
-    is_done = await ctx.services.shells.wait_until_done_or_waiting(running, timeout_s)
-    uri = command_result_uri(running.id)
-    return CommandResult.from_command(running, _MAX_OUTPUT, resource_uri=uri, timed_out=not is_done)
+        return CommandResult.not_started(place.pane_id, str(error))
+    is_late = timeout_s > 0 and not is_done
+    return await answer_command(ctx, running, MAX_OUTPUT, tmux=tmux, timed_out=is_late)
 
 
 async def _resolve_pane(ctx: Context, place: PaneOnServer, command: str) -> tuple[Tmux, PaneId]:

@@ -8,19 +8,22 @@ from typing import Annotated, Any
 
 from muxpilot.errors import BadInput
 from muxpilot.records import record
-from muxpilot.tmux import PaneId
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import ONLY_ALL, WORKFLOW, Effect, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, Services
+from muxpilot.watch.background_watch import BackgroundWatch
 from muxpilot.watch.changes import wait_until_quiet
 from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.progress import MODES, ProgressMode
-from muxpilot.watch.registry import WatchListener, WatchPlan
+from muxpilot.watch.registry import PlanTakenOver
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command, start_since
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
+from muxpilot.watch.watch_job import WatchWork, start_taken_over
+from muxpilot.watch.watch_run import WatchListener, WatchPlan
 
 LONGEST_S = 86_400
 # For typing, reading the state and answering, besides the wait itself.
@@ -67,13 +70,7 @@ async def start_and_watch(
     wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
     pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
     plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
-    start = start_command(
-        command,
-        ctx.services.shells,
-        is_new=pane_id is None,
-        timing=ctx.services.watches.timing,
-        call=ctx.call,
-    )
+    start = start_command(command, ctx.services.shells, call=ctx.call)
     return await ctx.services.watches.run(replace(plan, start=start))
 
 
@@ -129,6 +126,24 @@ async def _make_plan(
         call=ctx.call,
         make_cursor=ctx.services.pane_readers.make_cursor,
     )
+
+
+def plan_watches_of_others(services: Services) -> PlanTakenOver:
+    """Return the function that plans a watch which another muxpilot began."""
+
+    async def plan(tmux: Tmux, pane: PaneId, work: WatchWork) -> WatchPlan:
+        """Make a plan that begins where the other muxpilot began."""
+        return WatchPlan(
+            tmux,
+            pane,
+            parse_triggers(work.triggers, hosts=services.watches.limits.hosts),
+            work.timeout_s,
+            start=start_taken_over(work),
+            marks=await track_marks(tmux, pane, services.shells),
+            make_cursor=services.pane_readers.make_cursor,
+        )
+
+    return plan
 
 
 def _refuse_local_triggers(ctx: Context, wanted: Sequence[Trigger]) -> None:
@@ -227,10 +242,10 @@ async def notify_when(
 @tool(Effect.READ, ONLY_ALL, "watch", with_channel=True)
 async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
     """Get the status of a watch: watching, done (with its event) or cancelled."""
-    kept = ctx.services.watches.get(watch_id)
+    kept = await _find_watch(ctx, watch_id)
     if kept.result is None:
         event = "lost" if kept.failure else None
-        return WatchReport(kept.id, kept.plan.pane, None, kept.status.value, event, kept.failure)
+        return WatchReport(kept.id, kept.pane, None, kept.status.value, event, kept.failure)
     found = kept.result
     return WatchReport(
         kept.id,
@@ -249,7 +264,16 @@ async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
 @tool(Effect.CHANGE, ONLY_ALL, "watch", with_channel=True)
 async def cancel_watch(ctx: Context, watch_id: WatchId) -> WatchCancelled:
     """Cancel a watch; `cancelled` is false if it had already ended."""
+    await _find_watch(ctx, watch_id)
     return WatchCancelled(watch_id, await ctx.services.watches.cancel(watch_id))
+
+
+async def _find_watch(ctx: Context, watch_id: str) -> BackgroundWatch:
+    """Return a watch of whichever muxpilot. The policy of this one decides about watches of others."""
+    found = await ctx.services.watches.find(ctx.tmux, watch_id)
+    if not found.is_asked_here:
+        await ctx.check_part(found.jobs.tmux, {"pane_id": found.pane})
+    return found
 
 
 TOOLS = (start_and_watch, watch_pane, wait_for_pane_change, notify_when, get_watch, cancel_watch)

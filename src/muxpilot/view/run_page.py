@@ -48,7 +48,7 @@ async def run(
 
     The page reads the audit log and never writes it: watching leaves no entries there.
     """
-    app = build(replace(settings, scope=Scope.ALL, audit=AuditSettings()))
+    app = build(replace(settings, scope=Scope.ALL, audit=AuditSettings()), may_start_journals=False)
     audit = AuditReader(settings.audit.path)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     server = UvicornServer(build_config(ViewApp(ViewModel(app, audit), token, stopped)))

@@ -14,13 +14,16 @@ from muxpilot.trace import Trace
 class ForegroundTracker:
     """Reads the state of one pane as rarely as possible, and remembers what was in the foreground."""
 
-    def __init__(self, pane: Pane, timing: WatchTiming, trace: Trace) -> None:
+    def __init__(
+        self, pane: Pane, timing: WatchTiming, trace: Trace, *, command_pid: int | None = None
+    ) -> None:
+        """Track a pane. `command_pid` is the program that was in the foreground when the watch began."""
         self.state: ForegroundState | None = None
         self._pane = pane
         self._timing = timing
         self._trace = trace
         self._shell_pid: int | None = None  # of the shell that was at its prompt first
-        self._command_pid: int | None = None  # of the program that was in its place
+        self._command_pid = command_pid  # of the program that was in its place
         self._signature: object = None
         self._checked_at = 0.0
         self._has_new_line = False

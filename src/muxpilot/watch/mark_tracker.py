@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.shell_table import SHELLS, exit_code
 from muxpilot.shells.command_registry import CommandRegistry
-from muxpilot.shells.osc133 import MarkKind, MarkScanner, ShellMark
-from muxpilot.shells.pane_shell import PaneShell
-from muxpilot.shells.shell_stack import NestedShell, Phase
+from muxpilot.shells.nested_shell import NestedShell
+from muxpilot.shells.osc133 import MarkKind, MarkOrder, MarkScanner, ShellMark
+from muxpilot.shells.pane_commands import PaneCommands
+from muxpilot.shells.shell_phases import Phase
 from muxpilot.tmux import PaneId, Tmux
 
 _LONGEST_TYPING = 1 << 16
@@ -38,16 +40,14 @@ class MarkedOutput(NamedTuple):
 class MarkTracker:
     """Follows the marks in a pane's output. Without a shell it finds none, and all bytes are output."""
 
-    def __init__(self, shell: PaneShell | None = None) -> None:
+    def __init__(self, shell: PaneCommands | None = None) -> None:
         self._shell = shell
         self._scanner = MarkScanner()
         self._is_running = False
         self._is_typing = False
         self._typed_bytes = b""
-        # The nonces of shells that mark the start of each command, and of those that run one now. A prompt
-        # with the nonce of a running shell comes from a child that has inherited the prompt's text.
-        self._marking_start: set[str] = set()
-        self._running_nonces: set[str] = set()
+        self._marking_start: set[str] = set()  # the nonces of shells that mark the start of each command
+        self._orders: dict[str, MarkOrder] = {}  # by nonce; what was read here, not by the shell's reader
         if shell is not None:
             # The same set, not a copy: the shell's reader adds shells that open inside it.
             self._scanner.nonces = shell.pane.scanner.nonces
@@ -57,7 +57,7 @@ class MarkTracker:
         """Begin at an offset in the stream: wait until the shell's own reader has read up to it."""
         if (shell := self._shell) is not None:
             await shell.pane.activity.wait_until_read(offset, catch_up_s)
-            self._take_over_state(shell)
+            self._take_over_state(shell, is_exact=shell.pane.activity.read_offset == offset)
 
     def begin_after(self, data: bytes) -> None:
         """Begin after these bytes of the stream, which the shell's own reader has left behind already.
@@ -66,14 +66,19 @@ class MarkTracker:
         """
         if (shell := self._shell) is not None:
             self._take_over_state(shell)
-            self._running_nonces, self._is_typing, self._is_running = set(), False, True
+            self._is_typing, self._is_running = False, True
             self.feed(data)
 
-    def _take_over_state(self, shell: PaneShell) -> None:
+    def _take_over_state(self, shell: PaneCommands, *, is_exact: bool = False) -> None:
+        """Begin with the state of the shell's own reader.
+
+        Unless `is_exact`, that reader is ahead, and marks that it has read come here too: they all count.
+        """
         innermost = shell.stack.innermost
         self._marking_start = {nested.nonce for nested in shell.stack.shells if nested.kind.marks_start}
-        self._running_nonces = {
-            nested.nonce for nested in shell.stack.shells if nested.phase is Phase.RUNNING
+        self._orders = {
+            nested.nonce: replace(nested.order) if is_exact else MarkOrder(nested.pid, -1)
+            for nested in shell.stack.shells
         }
         self._is_running = innermost is not None and innermost.phase is Phase.RUNNING
         self._is_typing = (
@@ -93,6 +98,8 @@ class MarkTracker:
                 pieces.append(OutputPiece(item, self._is_typing))
                 self._typed_bytes = (self._typed_bytes + item)[-_LONGEST_TYPING:] if self._is_typing else b""
                 continue
+            if self._is_stale(item):
+                continue
             if item.kind is MarkKind.STATUS and self._is_typing:
                 pieces.append(OutputPiece(self._message_of_shell(item)))
             if item.kind is MarkKind.START:
@@ -102,17 +109,24 @@ class MarkTracker:
             self._follow(item)
         return MarkedOutput(pieces, code)
 
+    def _is_stale(self, mark: ShellMark) -> bool:
+        """Return whether a mark was printed before, or by another process than its shell."""
+        if mark.kind is MarkKind.LOADED:
+            return mark.nonce in self._orders
+        order = self._orders.get(mark.nonce)
+        if order is None or order.find_fault(mark) is not None:
+            return True
+        order.note(mark)
+        return False
+
     def _follow(self, mark: ShellMark) -> None:
         if mark.kind is MarkKind.LOADED:
-            kind = SHELLS.get(mark.value.partition(".")[0])
+            kind = SHELLS.get(mark.value)
             self._marking_start |= {mark.nonce} if kind is not None and kind.marks_start else set()
+            self._orders[mark.nonce] = MarkOrder(mark.pid, mark.serial)
         elif mark.kind in _TURNS:
-            self._running_nonces |= {mark.nonce} if mark.kind is MarkKind.START else set()
-            self._running_nonces -= {mark.nonce} if mark.kind is MarkKind.STATUS else set()
             self._typed_bytes = b""
-            self._is_typing = (
-                mark.kind in _PROMPTS and mark.nonce in self._marking_start - self._running_nonces
-            )
+            self._is_typing = mark.kind in _PROMPTS and mark.nonce in self._marking_start
 
     def _message_of_shell(self, mark: ShellMark) -> bytes:
         """Return what a shell printed about a line that it did not start, such as a syntax error."""

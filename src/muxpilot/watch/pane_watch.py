@@ -59,6 +59,9 @@ class WatchStart:
 
     `is_past`: output from `offset` on was printed before the call; `line_before` is then the unfinished line
     at the offset. `pane_offset` returns how much of the pane's own stream is in `command_stream` so far.
+
+    A watch that another muxpilot began has begun some seconds ago. `command_pid` is the program that was in
+    the foreground then, and `gap` is what was printed since and is lost.
     """
 
     offset: int
@@ -70,6 +73,9 @@ class WatchStart:
     is_incomplete: Callable[[], bool] = lambda: False
     is_past: bool = False
     pane_offset: Callable[[], int] | None = None
+    begun_s_ago: float = 0.0
+    command_pid: int | None = None
+    gap: Gap | None = None
 
 
 class PaneWatch:
@@ -88,10 +94,11 @@ class PaneWatch:
         timing: WatchTiming | None = None,
         trace: Trace | None = None,
     ) -> None:
-        self.began = asyncio.get_running_loop().time()
+        self.began = asyncio.get_running_loop().time() - start.begun_s_ago
         self.last_output = self.began
         self.last_change: float | None = None
-        self.gaps: list[Gap] = []
+        self.gaps = [start.gap] if start.gap is not None else []
+        self.is_waiting = asyncio.Event()  # set when all that was printed before the call has been checked
         self.stream_end: End | None = None
         self._pane = pane
         self._start = start
@@ -106,7 +113,7 @@ class PaneWatch:
         self._matcher = TriggerMatcher(
             triggers, start.recently_typed, line_before=start.line_before, joins_lines=start.is_past
         )
-        self._foreground = ForegroundTracker(pane, self._timing, self._trace)
+        self._foreground = ForegroundTracker(pane, self._timing, self._trace, command_pid=start.command_pid)
         self._reads_state = any(trigger.reads_state for trigger in triggers)
         self._lines = 0
         self._open_line_due = NEVER
@@ -137,7 +144,9 @@ class PaneWatch:
         reading: asyncio.Task[StreamEvent] | None = None
         if self._pane.is_dead:  # the stream of a dead pane does not report its end to a new reader
             await self._read_rest(stream, events)
-        else:
+        elif self._start.is_past:
+            await self._read_past(stream, events)
+        if self.stream_end is None:
             reading = asyncio.ensure_future(anext(events))
         try:
             while True:
@@ -150,6 +159,7 @@ class PaneWatch:
                 event = self._decide()
                 if event is not None:
                     return event
+                self.is_waiting.set()
         finally:
             await cancel_and_wait(task for task in (*probing, reading) if task is not None)
             await self._progress.close()
@@ -169,8 +179,8 @@ class PaneWatch:
         return self.began + (self._timing.state_checks_s[0] if is_typed else 0.0)
 
     def _next_due(self) -> float:
-        """Return when the clock alone has something to do."""
-        if self._over is not None:
+        """Return when the clock alone has something to do. The first round waits for nothing."""
+        if self._over is not None or self._fired or not self.is_waiting.is_set():
             return self.began
         return min(
             self.began + self._timeout_s,
@@ -205,6 +215,21 @@ class PaneWatch:
         if not self._fired and self.stream_end is None:
             reason = "its program had ended already"
             self._end(End(self._read_offset, self._pane.exit_code, reason), self.began)
+
+    async def _read_past(self, stream: PaneStream, events: AsyncIterator[StreamEvent]) -> None:
+        """Read what was printed before the call. It counts also if the time of the watch is over."""
+        end, count = stream.end, 0
+        while not self._fired and self.stream_end is None and self._read_offset < end:
+            self._handle(await anext(events))
+            count += 1
+            if count % _CHUNKS_IN_A_TURN == 0:
+                await asyncio.sleep(0)
+        if self.stream_end is None and stream.end_event is not None and not self._fired:
+            self._handle(await anext(events))
+        now = asyncio.get_running_loop().time()
+        if not self._fired and self.stream_end is None and now >= self.began + self._timeout_s:
+            self._check_open_line()
+            await self._check_clock(now)
 
     def _handle(self, event: StreamEvent) -> None:
         now = asyncio.get_running_loop().time()

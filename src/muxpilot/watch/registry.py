@@ -1,241 +1,274 @@
-"""All watches of one muxpilot: those that a call waits for, and those in the background."""
+"""All watches of one muxpilot: those that a call waits for, and those in the background.
+
+A watch in the background is a job (`jobs/`): every muxpilot of the user knows it, and one of them runs it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
-from muxpilot.records import record
+from muxpilot.jobs.job_records import Job
+from muxpilot.jobs.job_registry import JobRegistry
+from muxpilot.jobs.server_jobs import ServerJobs
 from muxpilot.tasks import TaskSet, cancel_and_wait
 from muxpilot.timing import WatchTiming
-from muxpilot.tmux import PaneId, Tmux
-from muxpilot.trace import Trace, area
+from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
+from muxpilot.trace import area
+from muxpilot.watch.background_watch import BackgroundWatch, WatchStatus
 from muxpilot.watch.limits import WatchLimits
-from muxpilot.watch.mark_tracker import MarkTracker
-from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
+from muxpilot.watch.pane_watch import PaneWatch, WatchStart
 from muxpilot.watch.probes import Probes
-from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter, ReportProgress
-from muxpilot.watch.result import WatchResult, build_result
-from muxpilot.watch.start import StartWatch, start_now
-from muxpilot.watch.trigger import Trigger
+from muxpilot.watch.result import WatchResult
+from muxpilot.watch.triggers import parse_triggers
+from muxpilot.watch.watch_job import (
+    KIND,
+    WatchWork,
+    describe_result,
+    describe_work,
+    open_watched,
+)
+from muxpilot.watch.watch_run import OnWatchEnd, WatchPlan, WatchRun
 
 # The limit for running watches, and for finished ones whose result is kept.
 MOST = 200
+_BUG = "a bug in muxpilot, or a damaged record"
+_trace = area("watch")
 
-# Gets the result of a watch, before the answer, and the exit code of a program that has ended.
-OnWatchEnd = Callable[[WatchResult, int | None], Awaitable[None]]
-
-# Returns the cursor of a pane for an offset of its stream.
-MakeCursor = Callable[[Tmux, PaneId, int], Awaitable[str]]
-# So many bytes before the beginning of a watch tell what the pane's shell did there.
-_MARKS_BEFORE_BYTES = 1 << 16
-
-
-@record
-class WatchListener:
-    """The client of a watch: how it gets progress, at which pace, and the end notice."""
-
-    on_progress: ReportProgress | None = None
-    mode: ProgressMode = MODES["medium"]
-    on_end: OnWatchEnd | None = None
-
-
-@record
-class WatchPlan:
-    """Which pane to watch, for what, how long, and for which client.
-
-    `start` begins the watch, and may type a command. `marks` finds the marks of the pane's shell.
-    `make_cursor` returns the cursor for an offset of the pane's stream, where reading goes on afterwards.
-    """
-
-    tmux: Tmux
-    pane: PaneId
-    triggers: Sequence[Trigger]
-    timeout_s: float
-    start: StartWatch = start_now
-    marks: MarkTracker = field(default_factory=MarkTracker)
-    listener: WatchListener = field(default_factory=WatchListener)
-    call: int = 0  # the number of the call that asked for it, for the log
-    make_cursor: MakeCursor | None = None
-
-
-class WatchStatus(Enum):
-    """How far a background watch is; the values are words of the answers of tools."""
-
-    WATCHING = "watching"
-    DONE = "done"
-    CANCELLED = "cancelled"
+# Returns the plan of a watch that another muxpilot began.
+PlanTakenOver = Callable[[Tmux, PaneId, WatchWork], Awaitable[WatchPlan]]
+# Returns whether the policy allows a watch of a pane.
+MayWatch = Callable[[Tmux, PaneId], Awaitable[bool]]
 
 
 @dataclass(slots=True, eq=False)
-class BackgroundWatch:
-    """A watch that no call waits for. When it is done it has a `result`, or a `failure`."""
+class _RunningWatch:
+    """A background watch that this muxpilot runs. `is_settled` when it has begun to wait, or has ended."""
 
-    id: str
-    plan: WatchPlan
-    status: WatchStatus = WatchStatus.WATCHING
-    result: WatchResult | None = None
-    failure: str | None = None
-    start_error: Exception | None = None  # what prevented it from beginning
     task: asyncio.Task[None] | None = None
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self.status is WatchStatus.CANCELLED
+    start_error: Exception | None = None  # what prevented it from beginning
+    is_settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class WatchRegistry:
-    """Runs watches, and keeps those in the background with their results."""
+    """Runs watches. Those in the background are kept with their results in the jobs of their server.
+
+    `plan_taken_over` and `may_watch` are for watches that other muxpilots began.
+    """
+
+    leaves_stopped_owners = False
 
     def __init__(
-        self, *, most: int = MOST, limits: WatchLimits | None = None, timing: WatchTiming | None = None
+        self,
+        jobs: JobRegistry | None = None,
+        *,
+        most: int = MOST,
+        limits: WatchLimits | None = None,
+        timing: WatchTiming | None = None,
     ) -> None:
         self.limits = limits or WatchLimits()
         self.timing = timing or WatchTiming()
+        self.plan_taken_over: PlanTakenOver | None = None
+        self.may_watch: MayWatch | None = None
+        self.end_listeners: list[OnWatchEnd] = []  # of all clients, for watches that no client here asked for
+        self.is_closing = False  # the process ends: watches are left to others
+        self._jobs = jobs or JobRegistry(most=most)
+        self._jobs.kinds[KIND] = self
         self._probes = Probes(self.timing)
         self._most = most
-        self._watches: dict[str, BackgroundWatch] = {}
-        self._tasks = TaskSet(area("watch"))
+        self._running: dict[str, _RunningWatch] = {}
+        self._asked_here: set[str] = set()
+        self._tasks = TaskSet(_trace)
 
     async def run(self, plan: WatchPlan) -> WatchResult:
         """Watch until something happens, while a call waits."""
-        return await self._run(plan, f"call-{plan.call}", asyncio.Event())
-
-    async def _run(self, plan: WatchPlan, watch_id: str, begun: asyncio.Event) -> WatchResult:
-        """Watch until something happens. The stream is open before anything is typed."""
-        trace = area("watch").child(server=plan.tmux.socket, pane=plan.pane, watch=watch_id, call=plan.call)
-        row = await plan.tmux.panes.get(plan.pane)
-        progress = ProgressReporter(
-            plan.listener.on_progress,
-            plan.listener.mode,
-            pane=plan.pane,
-            total_s=plan.timeout_s,
-            timing=self.timing,
-        )
-        async with plan.tmux.streams.open(plan.pane) as stream:
-            with trace.step("watch start"):
-                start = await plan.start(plan.tmux, row, stream)
-                # The stream of a single command has neither marks nor typing in it.
-                marks = plan.marks if start.command_stream is None else MarkTracker()
-                if start.is_past:
-                    marks.begin_after(stream.read(start.offset - _MARKS_BEFORE_BYTES, start.offset))
-                else:
-                    await marks.begin(start.offset, catch_up_s=self.timing.marks_catch_up_s)
-            begun.set()
-            watch = PaneWatch(
-                row,
-                start,
-                triggers=plan.triggers,
-                timeout_s=plan.timeout_s,
-                probes=self._probes,
-                progress=progress,
-                marks=marks,
-                timing=self.timing,
-                trace=trace,
-            )
-            source = start.command_stream or stream
-            try:
-                event = await watch.run(source)
-                end = source.end
-                pane_end = start.pane_offset() if start.pane_offset is not None else end
-            finally:
-                if start.stop is not None:
-                    await start.stop()
-            result = await build_result(plan.tmux, row, source, watch=watch, event=event, end=end)
-            result = replace(result, cursor=await _find_cursor(plan, pane_end))
-        await self._notify_end(plan, result, event, trace)
+        run = WatchRun(plan, name=f"call-{plan.call}", probes=self._probes, timing=self.timing)
+        result = await run.run()
+        await run.tell_end(result, [plan.listener.on_end])
         return result
-
-    async def _notify_end(
-        self, plan: WatchPlan, result: WatchResult, event: WatchEvent, trace: Trace
-    ) -> None:
-        """Tell the client about the end, unless it takes too long."""
-        if plan.listener.on_end is None:
-            return
-        try:
-            async with asyncio.timeout(self.timing.end_notice_s):
-                await plan.listener.on_end(result, event.exit_code)
-        except TimeoutError:
-            trace.debug("client did not accept the end notice in time", seconds=self.timing.end_notice_s)
 
     async def start(self, plan: WatchPlan) -> str:
         """Start a watch in the background. Return its id once it has begun: no later output is missed."""
-        self._make_room()
-        watch = BackgroundWatch(f"w{secrets.token_hex(4)}", plan)
-        watch.task = self._tasks.start(self._run_in_background(watch), name=f"watch {watch.id}")
-        self._watches[watch.id] = watch
-        beginning = asyncio.create_task(watch.begun.wait())
+        jobs = await self._jobs.of(plan.tmux)
+        self._refuse_too_many()
+        watch_id, running = f"w{secrets.token_hex(4)}", _RunningWatch()
+        running.task = self._run_task(watch_id, running, self._run_new(jobs, watch_id, plan, running))
         try:
-            await asyncio.wait({watch.task, beginning}, return_when=asyncio.FIRST_COMPLETED)
-            if watch.start_error is not None:
-                raise watch.start_error
+            await running.is_settled.wait()
+            if running.start_error is not None:
+                raise running.start_error
         except BaseException:
-            watch.task.cancel()
-            del self._watches[watch.id]
+            running.task.cancel()
             raise
-        finally:
-            beginning.cancel()
-        return watch.id
+        self._asked_here &= jobs.jobs.keys()
+        self._asked_here.add(watch_id)
+        return watch_id
 
     @property
-    def background_watches(self) -> Sequence[BackgroundWatch]:
-        return tuple(self._watches.values())
+    def background_watches(self) -> Sequence[Job]:
+        """Return the watches of all muxpilots on the servers that this one uses."""
+        return tuple(self._jobs.all_of_kind(KIND))
 
     def get(self, watch_id: str) -> BackgroundWatch:
         """Return a background watch by its id, or raise NotFound."""
-        if watch_id not in self._watches:
+        found = self._jobs.find(watch_id, KIND)
+        if found is None:
             hint = "Use notify-when to begin one."
             raise NotFound("watch", watch_id[:40], hint=hint)
-        return self._watches[watch_id]
+        return BackgroundWatch(*found, is_asked_here=watch_id in self._asked_here)
+
+    async def find(self, tmux: Tmux, watch_id: str) -> BackgroundWatch:
+        """Return a background watch, also of another muxpilot. If that one is dead, take the watch over.
+
+        What was printed before is checked before this returns.
+        """
+        with suppress(
+            MuxpilotError
+        ):  # no server, or it does not answer: known watches can be told all the same
+            await self._jobs.of(tmux)
+        watch = self.get(watch_id)
+        await watch.jobs.take_over_now(watch.job)
+        running = self._running.get(watch_id)
+        if running is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._jobs.timing.past_output_s):
+                    await running.is_settled.wait()
+        return watch
 
     async def cancel(self, watch_id: str) -> bool:
-        """Cancel a background watch. Return whether it was still watching."""
+        """Cancel a background watch of whichever muxpilot. Return whether it was still watching."""
         watch = self.get(watch_id)
-        if watch.status is not WatchStatus.WATCHING or watch.task is None:
+        if watch.job.end is not None:
             return False
-        await cancel_and_wait([watch.task])
-        return watch.is_cancelled
+        is_cancelled = watch.jobs.end(watch.job, {"status": WatchStatus.CANCELLED.value})
+        running = self._running.get(watch_id)
+        if running is not None and running.task is not None:
+            await cancel_and_wait([running.task])
+        return is_cancelled
 
     async def close(self) -> None:
+        """Stop all watches. Those in the background are left for other muxpilots to take over."""
         await self._tasks.close()
 
-    async def _run_in_background(self, watch: BackgroundWatch) -> None:
-        try:
-            watch.result = await self._run(watch.plan, watch.id, watch.begun)
-            watch.status = WatchStatus.DONE
-        except asyncio.CancelledError:
-            watch.status = WatchStatus.CANCELLED
-            raise
-        except Exception as error:  # noqa: BLE001 - `start` raises it, or get-watch reports it
-            watch.status = WatchStatus.DONE
-            if not watch.begun.is_set():
-                watch.start_error = error
-                return
-            # No call waits for this task: get-watch reports the failure, and the log has the cause.
-            area("watch").warning("watch failed", watch=watch.id, error=error)
-            watch.failure = str(error) if isinstance(error, MuxpilotError) else "a bug in muxpilot"
-        finally:
-            watch.ended.set()
+    # What the jobs call
 
-    def _make_room(self) -> None:
-        """Forget the oldest finished watches; refuse another watch if too many are running."""
-        finished = [watch for watch in self._watches.values() if watch.status is not WatchStatus.WATCHING]
-        for watch in finished[: max(0, len(finished) - self._most + 1)]:
-            del self._watches[watch.id]
-        if sum(watch.status is WatchStatus.WATCHING for watch in self._watches.values()) >= self._most:
+    async def may_take_over(self, tmux: Tmux, job: Job) -> bool:
+        """Return whether this muxpilot can watch that pane for these triggers. Raise why it cannot."""
+        if self.plan_taken_over is None:
+            return False
+        self._refuse_too_many()
+        with suppress(KeyError, TypeError, ValueError):  # a damaged job is taken over, and fails
+            parse_triggers(WatchWork.parse(job.work).triggers, hosts=self.limits.hosts)
+        return self.may_watch is None or await self.may_watch(tmux, PaneId(job.pane))
+
+    def take_over(self, jobs: ServerJobs, job: Job) -> None:
+        """Continue a watch of a muxpilot that has gone."""
+        running = _RunningWatch()
+        running.task = self._run_task(job.id, running, self._run_taken_over(jobs, job, running))
+
+    def on_change(self, jobs: ServerJobs, job: Job) -> None:
+        """Stop running a watch that was cancelled, or that another muxpilot has taken over."""
+        running = self._running.get(job.id)
+        if running is None or running.task in (None, asyncio.current_task()):
+            return
+        if job.end is not None or not jobs.is_own(job):
+            _trace.debug("watch left", watch=job.id, pane=job.pane, has_ended=job.has_ended)
+            assert running.task is not None
+            running.task.cancel()
+
+    # How a watch runs
+
+    def _refuse_too_many(self) -> None:
+        if len(self._running) >= self._most:
             raise Refused(f"{self._most} watches are running.", "Use cancel-watch to end some.")
 
+    def _run_task(self, watch_id: str, running: _RunningWatch, work: Awaitable[None]) -> asyncio.Task[None]:
+        self._running[watch_id] = running
 
-async def _find_cursor(plan: WatchPlan, offset: int) -> str | None:
-    """Return the cursor after the output of a watch, or None if the pane is gone."""
-    if plan.make_cursor is not None:
-        with suppress(MuxpilotError):
-            return await plan.make_cursor(plan.tmux, plan.pane, offset)
-    return None
+        async def run() -> None:
+            """Run the watch, and forget it when it has ended."""
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - `start` raises it
+                running.start_error = error
+            finally:
+                self._running.pop(watch_id, None)
+                running.is_settled.set()
+
+        return self._tasks.start(run(), name=f"watch {watch_id}")
+
+    async def _run_new(
+        self, jobs: ServerJobs, watch_id: str, plan: WatchPlan, running: _RunningWatch
+    ) -> None:
+        """Run a watch that a client here asked for. An error before it has begun is raised."""
+        begun: list[Job] = []
+
+        def on_begin(row: Pane, stream: PaneStream, start: WatchStart, watch: PaneWatch) -> None:
+            """Record the watch before its id is told."""
+            work = describe_work(plan, row, stream, start.offset)
+            asked_ns = time.monotonic_ns()
+            begun.append(jobs.add(Job(watch_id, KIND, plan.pane, jobs.own_token, asked_ns, work)))
+            running.is_settled.set()
+
+        run = self._build_run(plan, watch_id, on_begin)
+        try:
+            result = await run.run()
+        except Exception as error:
+            if not begun:
+                raise
+            self._end_by_failure(jobs, begun[0], error)
+            return
+        await self._end(jobs, begun[0], run, result, [plan.listener.on_end])
+
+    async def _run_taken_over(self, jobs: ServerJobs, job: Job, running: _RunningWatch) -> None:
+        """Run a watch that another muxpilot began, and tell all clients here of its end."""
+
+        def on_begin(row: Pane, stream: PaneStream, start: WatchStart, watch: PaneWatch) -> None:
+            watch.is_waiting = running.is_settled
+
+        try:
+            assert self.plan_taken_over is not None
+            work = WatchWork.parse(job.work)
+            async with open_watched(jobs.tmux, job, work) as (row, stream):
+                plan = await self.plan_taken_over(jobs.tmux, PaneId(job.pane), work)
+                run = self._build_run(plan, job.id, on_begin)
+                result = await run.run_on(row, stream)
+        except Exception as error:  # noqa: BLE001 - get-watch reports it, and the log has the cause
+            self._end_by_failure(jobs, job, error)
+            return
+        await self._end(jobs, job, run, result, list(self.end_listeners))
+
+    def _build_run(
+        self,
+        plan: WatchPlan,
+        watch_id: str,
+        on_begin: Callable[[Pane, PaneStream, WatchStart, PaneWatch], None],
+    ) -> WatchRun:
+        return WatchRun(plan, name=watch_id, probes=self._probes, timing=self.timing, on_begin=on_begin)
+
+    async def _end(
+        self,
+        jobs: ServerJobs,
+        job: Job,
+        run: WatchRun,
+        result: WatchResult,
+        listeners: Iterable[OnWatchEnd | None],
+    ) -> None:
+        """Write down the result, then tell it, unless another muxpilot has told an end before."""
+        jobs.sync()
+        is_ours = jobs.is_own(job) and job.end is None
+        if is_ours and jobs.end(job, {"status": WatchStatus.DONE.value, "result": describe_result(result)}):
+            await run.tell_end(result, listeners)
+        else:
+            _trace.debug("end not told: another muxpilot has the watch", watch=job.id, pane=job.pane)
+
+    def _end_by_failure(self, jobs: ServerJobs, job: Job, error: Exception) -> None:
+        """Write down that a watch has failed. No call waits for it: get-watch reports the failure."""
+        _trace.warning("watch failed", watch=job.id, error=error)
+        words = str(error) if isinstance(error, MuxpilotError) else _BUG
+        jobs.end(job, {"status": WatchStatus.DONE.value, "failure": words})

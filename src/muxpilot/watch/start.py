@@ -5,18 +5,16 @@ The output of a command that its shell marks goes to a stream of its own, which 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from muxpilot.errors import MuxpilotError, Refused
-from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.errors import MuxpilotError
 from muxpilot.reading.pane_cursor import StreamPosition
-from muxpilot.shells.command import Command, CommandStatus
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tasks import TaskSet
 from muxpilot.terminal.text import render_lines
-from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.streams import ExitStatus
 from muxpilot.trace import area
@@ -57,14 +55,7 @@ def start_since(position: StreamPosition) -> StartWatch:
     return start
 
 
-def start_command(
-    text: str,
-    shells: CommandRegistry,
-    *,
-    is_new: bool,
-    timing: WatchTiming | None = None,
-    call: int | None = None,
-) -> StartWatch:
+def start_command(text: str, shells: CommandRegistry, *, call: int | None = None) -> StartWatch:
     """Return a start that runs a command in the pane's shell; the watch gets all of its output.
 
     `call` is the number of the call that asks for it, for the log.
@@ -72,10 +63,19 @@ def start_command(
 
     async def start(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
         """Submit the command and return where its output begins."""
-        if not is_new:
-            _refuse_busy_pane(pane, await _wait_for_prompt(pane, timing or WatchTiming()))
-        command = await shells.submit(tmux, pane.id, text, call=call)
-        watched = _WatchedCommand(command, shells, tmux, pane, pane_end=stream.end)
+        prepared: list[_WatchedCommand] = []
+
+        def prepare(command: Command) -> None:
+            """Take the output from the first byte on: the command may begin before `submit` returns."""
+            prepared.append(_WatchedCommand(command, shells, tmux, pane, pane_end=stream.end))
+
+        try:
+            command = await shells.submit(tmux, pane.id, text, prepare=prepare, call=call)
+        except BaseException:
+            for watched in prepared:
+                await watched.stop()
+            raise
+        [watched] = prepared
         return WatchStart(
             0,
             watched.stream,
@@ -140,25 +140,3 @@ async def _end_stream_with_command(command: Command, stream: PaneStream) -> None
 
 def _is_incomplete(command: Command) -> bool:
     return not command.status.is_final and command.waiting_for == "rest"
-
-
-async def _wait_for_prompt(pane: Pane, timing: WatchTiming) -> ForegroundState:
-    """Return the state once a shell is at its prompt, or the last one if waiting longer does not help."""
-    now = asyncio.get_running_loop().time
-    began = now()
-    while True:
-        state = await read_state(pane)
-        patience_s = timing.busy_shell_s if state.is_shell else timing.busy_program_s
-        if state.waiting_for is not None or state.is_remote or now() - began >= patience_s:
-            return state
-        await asyncio.sleep(timing.prompt_check_s)
-
-
-def _refuse_busy_pane(pane: Pane, state: ForegroundState) -> None:
-    """Raise Refused if a program is in the foreground. An unknown one may be a shell on another machine."""
-    if state.is_at_shell_prompt or not state.is_known or pane.is_dead:
-        return
-    raise Refused(
-        f"Pane {pane.id!r} is busy with {state.foreground_cmd!r}: no shell is at its prompt there.",
-        "Use watch-pane to wait for it, another pane, or send-keys to type to it.",
-    )

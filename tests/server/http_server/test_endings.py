@@ -25,6 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_what_a_client_follows_ends_with_its_session_and_its_panes_stay(
     web: HttpClient, place: Place, pane: str
 ) -> None:
+    place.tmux("pipe-pane", "-t", pane, "cat >/dev/null")  # so that it is followed by a client
     one, two = await web.open(), await web.open()
     watch = await web.call(one, "notify-when", paneId=pane, triggers="pattern:never")
     await web.post(request("resources/subscribe", uri=f"tmux://pane/{pane}"), mcp_session_id=one)
@@ -152,5 +153,5 @@ class _in_process:  # noqa: N801 - used as a function
 
 
 def _is_followed(place: Place, pane: str) -> bool:
-    """Tell whether a pane is followed, by a pipe or by one of our clients in its session."""
-    return place.tmux("display-message", "-p", "-t", pane, "#{pane_pipe} #{session_attached}") != "0 0"
+    """Tell whether a pane is followed by one of our clients in its session."""
+    return place.tmux("display-message", "-p", "-t", pane, "#{session_attached}") != "0"

@@ -178,8 +178,10 @@ async def test_killing_a_pane_ends_what_runs_in_it(tmux: Tmux) -> None:
 
 
 @asynccontextmanager
-async def engine(socket: str, binary: str) -> AsyncIterator[Tmux]:
-    async with Tmux(socket, binary=binary, config="/dev/null", timeout_s=10) as tmux:
+async def engine(socket: str, binary: str, *, keeps_journals: bool = True) -> AsyncIterator[Tmux]:
+    async with Tmux(
+        socket, binary=binary, config="/dev/null", timeout_s=10, keeps_journals=keeps_journals
+    ) as tmux:
         yield tmux
 
 
@@ -197,13 +199,16 @@ def child_names(pid: int) -> list[str]:
     return found
 
 
-async def test_panes_live_on_without_us_and_nothing_of_ours_stays(socket: str, binary: str, raw: Raw) -> None:
-    async with engine(socket, binary) as tmux:
+@pytest.mark.parametrize("keeps_journals", [True, False])
+async def test_panes_live_on_without_us_and_only_their_journals_stay(
+    socket: str, binary: str, raw: Raw, keeps_journals: bool
+) -> None:
+    async with engine(socket, binary, keeps_journals=keeps_journals) as tmux:
         made = await create_window(tmux, "exec cat")
         await wait_until_running(tmux, made.pane_id, "cat")
         shell = await create_window(tmux, None)
         scratch = tmux.connection.temporary_folder.path
-    assert raw("list-panes", "-a", "-F", "#{pane_pipe}").split() == ["0", "0", "0"]
+    assert raw("list-panes", "-a", "-F", "#{pane_pipe}").split() == ["1" if keeps_journals else "0"] * 3
     server = int(raw("display-message", "-p", "-t", "home:", "#{pid}"))
     await wait_until(lambda: "cat" not in child_names(server))
     assert not scratch.exists()

@@ -11,10 +11,22 @@ import pytest
 from muxpilot import Tmux
 from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream
 from muxpilot.tmux.streams import StreamEvent
-from tests.rigs.engine import Raw
+from tests.rigs.engine import Raw, attach_person
 from tests.rigs.waiting import LIMIT_S, eventually
 
 RAW_TERMINAL = "stty raw -echo"
+
+
+def offsets_are_exact(events: list[StreamEvent]) -> bool:
+    """Return whether each event begins where the one before it ended."""
+    at = 0
+    for event in events:
+        if isinstance(event, Gap):
+            at += event.lost_bytes or 0
+        if event.offset != at:
+            return False
+        at += len(event.data) if isinstance(event, Data) else 0
+    return True
 
 
 class Follower:
@@ -87,3 +99,11 @@ async def type_until_echoed(raw: Raw, follower: Follower, pane: str, text: str) 
         return text.encode() in follower.data
 
     await eventually(is_echoed)
+
+
+@pytest.fixture
+async def unattached_ending_pane(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
+    """Attach a person to a session that ends when they leave it, and yield its pane."""
+    async with attach_person(binary, socket, "attach", "-t", "mine"):
+        raw("set-option", "-t", "mine", "destroy-unattached", "on")
+        yield theirs

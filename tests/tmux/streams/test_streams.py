@@ -8,35 +8,28 @@ import hashlib
 import os
 import random
 import resource
-import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from muxpilot import Tmux
 from muxpilot.errors import NoStream
-from muxpilot.tmux import Data, Gap, PaneId, PaneProgram, PaneStream
-from muxpilot.tmux.streams import ExitStatus, StreamEvent
-from tests.rigs.engine import Raw, attach_person, stream_of
+from muxpilot.tmux import Gap, PaneId, PaneProgram, PaneStream
+from muxpilot.tmux.streams import ExitStatus
+from tests.rigs.engine import Raw, stream_of
 from tests.rigs.waiting import eventually
-from tests.tmux.streams.conftest import RAW_TERMINAL, follow_pane, read_in_background, type_until_echoed
+from tests.tmux.streams.conftest import (
+    RAW_TERMINAL,
+    follow_pane,
+    offsets_are_exact,
+    read_in_background,
+    type_until_echoed,
+)
 
 pytestmark = pytest.mark.both_tmux
 
 Harm = Callable[[Raw, str], object]
-
-
-def offsets_are_exact(events: list[StreamEvent]) -> bool:
-    """Return whether each event begins where the one before it ended."""
-    at = 0
-    for event in events:
-        if isinstance(event, Gap):
-            at += event.lost_bytes or 0
-        if event.offset != at:
-            return False
-        at += len(event.data) if isinstance(event, Data) else 0
-    return True
 
 
 @pytest.mark.timeout(180)
@@ -76,36 +69,11 @@ async def test_characters_that_are_split_between_two_writes_come_whole(tmux: Tmu
         await follower.wait_for_bytes("é世👍".encode())
 
 
-async def test_several_followers_share_one_client_which_leaves_with_the_last(
-    tmux: Tmux, raw: Raw, theirs: str
-) -> None:
-    async with follow_pane(tmux, theirs) as one:
-        async with follow_pane(tmux, theirs) as two:
-            assert stream_clients(raw) == 1
-            await type_until_echoed(raw, two, theirs, "both")
-        await type_until_echoed(raw, one, theirs, "still")
-        assert stream_clients(raw) == 1
-    assert stream_clients(raw) == 0
-
-
 async def test_nothing_is_missed_once_a_pane_is_followed(tmux: Tmux, theirs: str) -> None:
     for turn in range(10):
         async with follow_pane(tmux, theirs) as follower:
             await tmux.input.type(PaneId(theirs), f"<{turn}>")
             await follower.wait_for_bytes(f"<{turn}>".encode())
-
-
-def stream_clients(raw: Raw) -> int:
-    return raw("list-clients", "-F", "#{client_session}").split("\n").count("mine")
-
-
-async def test_two_panes_of_one_session_share_one_client(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", "exec cat")
-    async with follow_pane(tmux, theirs) as one, follow_pane(tmux, other) as two:
-        assert stream_clients(raw) == 1
-        await type_until_echoed(raw, one, theirs, "first")
-        await type_until_echoed(raw, two, other, "second")
-        assert b"second" not in one.data
 
 
 async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_bounded() -> None:
@@ -126,72 +94,6 @@ async def test_a_slow_follower_is_told_exactly_what_it_missed_and_memory_stays_b
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 << 10
 
 
-def kill_stream_client(raw: Raw, pane: str) -> None:
-    rows = raw("list-clients", "-F", "#{client_session} #{client_pid}").split("\n")
-    [pid] = [int(row.split()[1]) for row in rows if row.startswith("mine ")]
-    os.kill(pid, signal.SIGKILL)
-
-
-def detach_all_clients(raw: Raw, pane: str) -> None:
-    """Detach our client, as a person's `attach -d` does."""
-    raw("detach-client", "-s", "mine")
-
-
-def move_the_pane(raw: Raw, pane: str) -> None:
-    raw("split-window", "-d", "-t", pane, "exec sleep 60")
-    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
-    raw("join-pane", "-d", "-s", pane, "-t", "elsewhere:")
-
-
-def move_the_window(raw: Raw, pane: str) -> None:
-    raw("new-window", "-d", "-t", "mine:", "exec sleep 60")
-    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
-    raw("move-window", "-d", "-s", pane, "-t", "elsewhere:")
-
-
-def kill_the_session_but_not_the_window(raw: Raw, pane: str) -> None:
-    """Kill the session with detach-on-destroy off: tmux moves our client to another session silently."""
-    raw("set-option", "-g", "detach-on-destroy", "off")
-    raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
-    raw("link-window", "-d", "-s", pane, "-t", "elsewhere:")
-    raw("kill-session", "-t", "=mine")
-
-
-@pytest.mark.parametrize(
-    "harm",
-    [
-        kill_stream_client,
-        detach_all_clients,
-        move_the_pane,
-        move_the_window,
-        kill_the_session_but_not_the_window,
-    ],
-)
-async def test_a_stream_that_was_cut_says_so_and_goes_on(
-    tmux: Tmux, raw: Raw, theirs: str, harm: Harm
-) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        await type_until_echoed(raw, follower, theirs, "before")
-        harm(raw, theirs)
-        await follower.wait_until(lambda seen: seen.gaps)
-        await type_until_echoed(raw, follower, theirs, "after")
-    [gap] = follower.gaps
-    assert gap.lost_bytes is None
-    assert offsets_are_exact(follower.events)
-
-
-async def test_all_panes_of_a_session_go_on_when_its_client_was_cut(
-    tmux: Tmux, raw: Raw, theirs: str
-) -> None:
-    other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
-    async with follow_pane(tmux, theirs) as one, follow_pane(tmux, other) as two:
-        kill_stream_client(raw, theirs)
-        for follower, pane in ((one, theirs), (two, other)):
-            await follower.wait_until(lambda seen: seen.gaps)
-            await type_until_echoed(raw, follower, pane, "after")
-        assert stream_clients(raw) == 1
-
-
 async def test_a_window_linked_elsewhere_is_no_gap(tmux: Tmux, raw: Raw, theirs: str) -> None:
     async with follow_pane(tmux, theirs) as follower:
         raw("new-session", "-d", "-s", "elsewhere", "exec sleep 60")
@@ -199,18 +101,6 @@ async def test_a_window_linked_elsewhere_is_no_gap(tmux: Tmux, raw: Raw, theirs:
         raw("split-window", "-d", "-t", theirs, "exec sleep 60")
         await type_until_echoed(raw, follower, theirs, "after")
     assert follower.gaps == []
-
-
-async def test_what_tmux_drops_for_a_client_that_is_behind_is_a_gap(
-    tmux: Tmux, raw: Raw, theirs: str
-) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        rows = raw("list-clients", "-F", "#{client_session} #{client_name}").split("\n")
-        [client] = [row.split()[1] for row in rows if row.startswith("mine ")]
-        raw("refresh-client", "-t", client, "-A", f"{theirs}:pause")
-        await follower.wait_until(lambda seen: seen.gaps)
-        await type_until_echoed(raw, follower, theirs, "after")
-    assert "dropped" in follower.gaps[0].reason
 
 
 async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
@@ -224,14 +114,6 @@ async def test_a_pipe_that_somebody_replaced_is_a_gap_and_left_to_them(
         await type_until_echoed(raw, follower, made.pane_id, "after")
     assert "pipe" in follower.gaps[0].reason
     await eventually(lambda: has_text(tmp_path / "theirs", "after"))
-
-
-@pytest.fixture
-async def unattached_ending_pane(raw: Raw, theirs: str, binary: str, socket: str) -> AsyncIterator[str]:
-    """Attach a person to a session that ends when they leave it, and yield its pane."""
-    async with attach_person(binary, socket, "attach", "-t", "mine"):
-        raw("set-option", "-t", "mine", "destroy-unattached", "on")
-        yield theirs
 
 
 async def create_piped_pane(tmux: Tmux, raw: Raw, log: Path) -> PaneStream:
@@ -261,15 +143,6 @@ async def test_a_pane_of_ours_that_can_be_had_in_no_way_is_made_all_the_same(
     assert stream.end_event is not None
     assert "cannot be followed" in stream.end_event.reason
     await eventually(lambda: has_text(tmp_path / "log", "hello"))
-
-
-async def test_a_session_that_ends_with_its_last_client_is_piped_and_never_attached(
-    tmux: Tmux, raw: Raw, unattached_ending_pane: str
-) -> None:
-    async with follow_pane(tmux, unattached_ending_pane) as follower:
-        assert stream_clients(raw) == 1  # the person's own
-        await type_until_echoed(raw, follower, unattached_ending_pane, "piped")
-    assert raw("list-panes", "-t", unattached_ending_pane, "-F", "#{pane_pipe}") == "0"
 
 
 async def test_a_pane_that_can_be_had_in_no_way_is_refused(

@@ -6,13 +6,14 @@ shopt -u inherit_errexit 2>/dev/null
 [ "${HISTFILE-}" != ~/.sh_history ] || HISTFILE=~/.bash_history
 command rm -rf -- "$muxpilot_folder"
 unset muxpilot_folder
+# From here on a person's files may have given names another meaning.
 if shopt -q login_shell; then
-    [ ! -r /etc/profile ] || . /etc/profile
+    [[ ! -r /etc/profile ]] || \builtin . /etc/profile
     for muxpilot_file in ~/.bash_profile ~/.bash_login ~/.profile; do
-        if [ -r "$muxpilot_file" ]; then . "$muxpilot_file"; break; fi
+        if [[ -r $muxpilot_file ]]; then \builtin . "$muxpilot_file"; \builtin break; fi
     done
-    unset muxpilot_file
+    \builtin unset muxpilot_file
 else
-    [ ! -r /etc/bash.bashrc ] || . /etc/bash.bashrc
-    [ ! -r ~/.bashrc ] || . ~/.bashrc
+    [[ ! -r /etc/bash.bashrc ]] || \builtin . /etc/bash.bashrc
+    [[ ! -r ~/.bashrc ]] || \builtin . ~/.bashrc
 fi

@@ -1,22 +1,25 @@
 # zsh draws a prompt of several rows again as a whole: erase the rows above the last, too.
+[[ -o aliases ]] && __muxpilot_x=aliases || __muxpilot_x=noaliases
+\builtin \setopt \noaliases
 () {
     local rows=${(%%)PS1}
-    repeat ${#rows//[^$'\n']/} print -n '\e[A\e[2K'
+    repeat ${#rows//[^$'\n']/} builtin print -n '\e[A\e[2K'
 }
 # Take the line that loaded this out of the history: the person did not type it.
 if [[ $history[$HISTCMD] == *@FILE@* ]]; then
     () {
-        emulate -L zsh
+        builtin emulate -L zsh
         local file=${TMPPREFIX:-/tmp/zsh}-$$-$RANDOM old=${HISTFILE-} size=$HISTSIZE saved=$SAVEHIST
         local -a lines
-        ( umask 077; : >$file )
+        ( builtin umask 077; builtin : >$file )
         SAVEHIST=$size
-        fc -W $file
+        builtin fc -W $file
         lines=("${(@f)$(<$file)}")
-        [[ $lines[-1] == *@FILE@* ]] && shift -p lines
-        if (( $#lines )); then print -rl -- "${(@)lines}" >$file; else : >$file; fi
-        fc -p $file $size $saved
+        [[ $lines[-1] == *@FILE@* ]] && builtin shift -p lines
+        if (( $#lines )); then builtin print -rl -- "${(@)lines}" >$file; else builtin : >$file; fi
+        builtin fc -p $file $size $saved
         HISTFILE=$old
         command rm -f -- $file
     }
 fi
+builtin setopt $__muxpilot_x

@@ -43,6 +43,7 @@ class AttachedClient:
     hub: HubSession
     hub_ids: frozenset[str] = frozenset()
     server_pid: int = 0
+    server_started: int = 0
     version: version.Version = version.OLDEST
     version_text: str = ""
     _used_sessions: set[SessionId] = field(default_factory=set)  # since the hub was created
@@ -117,13 +118,17 @@ class AttachedClient:
     async def _prepare(self) -> None:
         try:
             reply = await self.control.request(
-                ("display-message", "-p", "#{pid} #{session_id} #{window_id} #{pane_id} #{version}")
+                (
+                    "display-message",
+                    "-p",
+                    "#{pid} #{start_time} #{session_id} #{window_id} #{pane_id} #{version}",
+                )
             )
         except ConnectionLost:
             raise self.endpoint.attach_error(await self.control.read_error_text()) from None
-        pid, *ids, version_text = raise_on_error(reply).first_line.split(" ", 4)
+        pid, started, *ids, version_text = raise_on_error(reply).first_line.split(" ", 5)
         subscribe = [("refresh-client", "-B", f"{name}:{ids[-1]}:{text}") for name, text in _SUBSCRIPTIONS]
-        self.server_pid, self.hub_ids = int(pid), frozenset(ids)
+        self.server_pid, self.server_started, self.hub_ids = int(pid), int(started), frozenset(ids)
         self.version, self.version_text = version.require_supported(version_text), version_text
         # The options once more: a hook of the person on new sessions runs after those set with the hub.
         await self.control.request(*subscribe, *self.hub.option_commands())

@@ -209,6 +209,18 @@ class Connection:
             reply = await self._run_oneshot((("display-message", "-p", "#{version}"),))
             return version.require_supported(reply.first_line)
 
+    async def server_process(self) -> tuple[int, int]:
+        """Return the process id of the server and the time of its start, or raise NoServer."""
+        async with self.deadline():
+            client = await self._get_client()
+            if client is not None:
+                return client.server_pid, client.server_started
+            reply = raise_on_error(
+                await self._run_oneshot((("display-message", "-p", "#{pid} #{start_time}"),))
+            )
+            pid, started = reply.first_line.split(" ")
+            return int(pid), int(started)
+
     async def server_version_text(self) -> str:
         """Return the version as tmux writes it, such as `3.3a`."""
         await self.server_version()

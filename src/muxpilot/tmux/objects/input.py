@@ -24,7 +24,13 @@ from muxpilot.tmux.objects import keys as key_names
 from muxpilot.tmux.objects import tty_write
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.panes import Panes
-from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket, raise_if_refused
+from muxpilot.tmux.objects.typing_ticket import (
+    TicketRefused,
+    TypingTicket,
+    last_ticket_command,
+    parse_last_ticket,
+    raise_if_refused,
+)
 from muxpilot.tmux.quote import encode
 from muxpilot.tmux.version import PASTES_AS_CARETS
 
@@ -76,6 +82,10 @@ class Input:
             await self._run_unless_dead(pane, *keys, ticket=ticket)
         else:
             await self._send_keys(pane, *keys)
+
+    async def last_ticket(self, pane: PaneId) -> str:
+        """Return the name of the ticket that was used last in a pane; empty if none was."""
+        return parse_last_ticket(await self._connection.run(last_ticket_command(pane), repeatable=True))
 
     async def use_ticket(self, pane: PaneId, ticket: TypingTicket) -> None:
         """Use a ticket and type nothing, so that requests which were sent before are refused."""

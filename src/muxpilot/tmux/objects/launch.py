@@ -3,13 +3,15 @@
 The program starts only when its output is being read. A command is also held at its end: tmux 3.3a closes a
 terminal before it has read all output, so a small parent process keeps the terminal open until we have seen
 the last byte, and then exits with the command's own status. One FIFO, of which we are the only writer,
-controls both: a line starts the program, the end of file releases it. If muxpilot ends, nothing waits.
+controls both: a line starts the program, the end of file releases it. If muxpilot ends, nothing waits for it:
+then the parent process itself looks for its exit mark in the pane's journal, for a bounded time.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +25,8 @@ from muxpilot.trace import area
 # The FIFO is opened for reading and writing first: opening it for reading only waits for a writer, and we may
 # be gone already. It is removed once it is open, so that a later respawn by a person starts at once.
 _WAIT_FOR_START = (
-    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; read -r muxpilot_mark <&3; '
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; '
+    'read -r muxpilot_mark muxpilot_journal <&3; rm -f "$1.start"; '
 )
 
 # Job control gives the command its own process group, so that tmux shows its name and Ctrl-C reaches only the
@@ -35,8 +38,15 @@ _WAIT_FOR_START = (
 # terminal). The messages go through the same FIFO; the script is a writer of it for that long. After SIGINT
 # dash interrupts itself, hence the trap, and bash leaves at once, without a status. dash prints nothing for
 # SIGPIPE: that stays status 141. The parent ends itself by the same signal, so that tmux reports it too.
+#
+# What is in a FIFO is lost if muxpilot is killed before the script has opened it. So the line is also in a
+# file. A muxpilot that has seen the exit mark says so by a line with the mark's word. If the FIFO ends
+# without it, that muxpilot is gone, and the newest segment of the journal shows whether the mark is there. It
+# is printed again if it is not: a full disk may have lost it.
 _RUN_COMMAND = (
-    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then read -r muxpilot_mark <&3; '
+    'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then '
+    "read -r muxpilot_mark muxpilot_journal <&3 || "
+    '{ [ ! -f "$1.start" ] || read -r muxpilot_mark muxpilot_journal <"$1.start"; }; rm -f "$1.start"; '
     '{ [ -p "$1" ] && command exec 5<>"$1"; } || exec 5>/dev/null; rm -f "$1"; '
     'else exec "$SHELL" -c "$2"; fi; trap muxpilot_int=int INT; set -m; exec 4>&2 2>/dev/null; '
     '/bin/sh -c \'kill -STOP $$; exec "$SHELL" -c "$1"\' muxpilot "$2" 2>&4 3<&- 4>&- 5>&- & '
@@ -47,8 +57,16 @@ _RUN_COMMAND = (
     'case "$muxpilot_status$muxpilot_int" in ""|int|130int) muxpilot_status=130 muxpilot_words=int;; esac; '
     '[ -z "$muxpilot_words" ] || [ "$muxpilot_status" -le 128 ] || '
     "muxpilot_signal=$((muxpilot_status - 128)); "
-    '[ -z "$muxpilot_mark" ] || printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
-    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; cat <&3 >/dev/null; '
+    'muxpilot_print() { printf "\\033]' + PRIVATE_NUMBER + ';%s;%s;%s\\007" '
+    '"$muxpilot_mark" "$muxpilot_status" "$muxpilot_signal"; }; '
+    '[ -z "$muxpilot_mark" ] || muxpilot_print; muxpilot_tries=40; '
+    "while read -r muxpilot_words <&3; do "
+    '[ "$muxpilot_words" != "$muxpilot_mark" ] || muxpilot_tries=0; done; '
+    '[ -n "$muxpilot_journal" ] && [ -n "$muxpilot_mark" ] || muxpilot_tries=0; '
+    'while [ "$muxpilot_tries" -gt 0 ]; do muxpilot_tries=$((muxpilot_tries - 1)); '
+    'for muxpilot_words in "$muxpilot_journal"/[0-9]*; do :; done; '
+    'grep -q -- "$muxpilot_mark" "$muxpilot_words" && break; sleep 0.05 || sleep 1; '
+    '[ "$((muxpilot_tries % 10))" != 0 ] || muxpilot_print; done; '
     '[ -z "$muxpilot_signal" ] || { trap - "$muxpilot_signal"; ulimit -c 0; kill -"$muxpilot_signal" $$; }; '
     'exit "$muxpilot_status"; }; trap muxpilot_end EXIT; '
     "while muxpilot_int= muxpilot_status=; fg >/dev/null 2>&$muxpilot_fd; muxpilot_status=$?; "
@@ -58,7 +76,7 @@ _RUN_COMMAND = (
 # Start what tmux starts in a pane without a command: the person's default-command, else a login shell. Not
 # every shell knows -l. If there is a folder of start-up files, the shell reads it through its own mechanism.
 _RUN_SHELL = (
-    _WAIT_FOR_START + "exec 3<&-; fi; unset muxpilot_mark; "
+    _WAIT_FOR_START + "exec 3<&-; fi; unset muxpilot_mark muxpilot_journal; "
     'muxpilot_command=$("$2" display-message -p "#{default-command}" 2>/dev/null); '
     'if [ -n "$muxpilot_command" ]; then rm -rf "$3"; exec "$SHELL" -c "$muxpilot_command"; fi; '
     'if [ -n "$3" ] && [ -d "$3" ]; then ' + start_with_marks() + 'rm -rf "$3"; fi; ' + start_without_marks()
@@ -79,6 +97,8 @@ class Launch:
     mark: str
     _fifo: Path
     _writer: int = field(repr=False)
+    nonce: str = ""  # of the marks of the shell that it starts
+    _has_started: bool = False
 
     @classmethod
     def prepare(cls, folder: TemporaryFolder, command: str | None, tmux: str, startup: str = "") -> Launch:
@@ -97,10 +117,25 @@ class Launch:
         argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
-    def start_program(self) -> None:
-        """Let the program start."""
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the script has not read yet that it may start. It removes the FIFO then."""
+        return self._has_started and self._writer >= 0 and self._fifo.exists()
+
+    def start_program(self, journal: str = "") -> None:
+        """Let the program start. `journal` is the folder in which its output is written."""
         _trace.debug("program may start", fifo=self._fifo)
-        os.write(self._writer, self.mark.encode() + b"\n")
+        line = f"{self.mark} {journal}\n"
+        with suppress(OSError):
+            TemporaryFolder.write_private(Path(f"{self._fifo}.start"), line)
+        os.write(self._writer, os.fsencode(line))
+        self._has_started = True
+
+    def confirm_end(self) -> None:
+        """Let a command end whose exit mark we have seen."""
+        if self._writer >= 0:
+            os.write(self._writer, self.mark.encode() + b"\n")
+        self.release()
 
     def release(self) -> None:
         """Let the program end, or start if it has not started yet. After this it never waits for us."""

@@ -169,7 +169,9 @@ class Spawner:
         temporary = self._connection.temporary_folder
         startup = self._startups.create(temporary) if command is None else None
         folder = str(startup.folder) if startup is not None else ""
-        return Launch.prepare(temporary, command, self._connection.endpoint.find_program(), folder), startup
+        launch = Launch.prepare(temporary, command, self._connection.endpoint.find_program(), folder)
+        launch.nonce = startup.nonce if startup is not None else ""
+        return launch, startup
 
     def _log_created(self, command: str | bytes, created: CreatedPane, program: PaneProgram) -> None:
         self._trace.debug(

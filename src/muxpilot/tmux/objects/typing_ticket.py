@@ -49,6 +49,16 @@ class TypingTicket:
         )
 
 
+def last_ticket_command(pane: PaneId) -> Command:
+    return ("display-message", "-p", "-t", pane, f"#{{{_OPTION}}}")
+
+
+def parse_last_ticket(reply: CommandReply) -> str:
+    """Return the name that `last_ticket_command` printed; empty if it is no name."""
+    name = b"".join(reply.blocks[0].lines).decode("utf-8", "replace")
+    return name if _NAME.fullmatch(name) else ""
+
+
 def raise_if_refused(reply: CommandReply) -> None:
     """Raise TicketRefused if tmux has refused the ticket, with the name of the one that was used last.
 

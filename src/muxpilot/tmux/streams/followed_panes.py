@@ -7,20 +7,26 @@ from dataclasses import dataclass
 
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.control_output import ControlOutputSource
+from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import PaneStream
+
+PaneSource = PipeSource | JournalSource
 
 _ENDED_STREAMS_KEPT = 32
 
 
 @dataclass(slots=True, eq=False)
 class FollowedPane:
-    """A pane's stream, the number of its followers, and its one source: a pipe, or a control client."""
+    """A pane's stream, the number of its followers, and its one source: a pipe, or a control client.
+
+    `is_own`: the stream holds everything from the first byte on, because a muxpilot created the pane.
+    """
 
     stream: PaneStream
     followers: int = 0
     is_own: bool = False
-    pipe: PipeSource | None = None
+    pipe: PaneSource | None = None
     control: ControlOutputSource | None = None
     server_pid: int | None = None  # another server gives the same ids to other panes
     is_check_pending: bool = False

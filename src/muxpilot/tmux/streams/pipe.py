@@ -10,28 +10,22 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from muxpilot.terminal.escapes import BEL_BYTES, OSC_BYTES, PRIVATE_NUMBER, count_torn_mark
 from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import escape_format
+from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
 from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 _ALREADY_PIPED = b"taken"
-
-# The exit mark: the launcher of a command prints it when the command has ended, with its status and signal.
-_INTRODUCER = OSC_BYTES + PRIVATE_NUMBER.encode() + b";"
-_EXIT_MARK = re.escape(_INTRODUCER) + rb"%s;([0-9]+);([0-9]*)" + BEL_BYTES
-_LONGEST_MARK = 48
 
 
 class PipeSource:
@@ -50,7 +44,6 @@ class PipeSource:
         trace: Trace | None = None,
     ) -> None:
         self.stream = stream
-        self.exit_status: ExitStatus | None = None
         self._launch = launch
         self._on_end = on_end
         self._trace = (trace or area("tmux")).child(pane=stream.pane)
@@ -58,10 +51,19 @@ class PipeSource:
         self._reader = os.open(self._fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with contextlib.suppress(OSError, AttributeError):  # beyond the user's limit, or not Linux
             fcntl.fcntl(self._reader, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self._held_back = b""
-        self._exit_mark = re.compile(_EXIT_MARK % launch.mark.encode()) if launch else None
+        self._marks = ExitMarkFilter(launch.mark if launch is not None else "", self._trace)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._reader, self._on_readable)
+
+    @property
+    def exit_status(self) -> ExitStatus | None:
+        """Return what the exit mark says, or None before it was seen."""
+        return self._marks.exit_status
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return False: no other muxpilot can end this pipe."""
+        return False
 
     def pipe_command(self) -> Command:
         """Return the command that starts the pipe, unless the pane has one already: tmux allows only one."""
@@ -100,29 +102,19 @@ class PipeSource:
         except BlockingIOError:
             return
         if data:
-            self._feed(self._held_back + data)
+            self._feed(data)
             return
         self._trace.debug(
             "pipe closed by tmux", at=self.stream.end, has_exit_mark=self.exit_status is not None
         )
-        self.stream.feed(self._held_back)
+        self.stream.feed(self._marks.flush())
         self.close()
         self._on_end(self)
 
     def _feed(self, data: bytes) -> None:
-        """Pass on all output but the exit mark; hold back what may be its beginning."""
-        if self._exit_mark is None:
-            self.stream.feed(data)
-            return
-        found = self._exit_mark.search(data)
-        if found is not None and self._launch is not None:
-            self.exit_status = ExitStatus(int(found[1]), int(found[2]) if found[2] else None)
-            self._trace.debug(
-                "exit mark seen", status=self.exit_status.status, signal=self.exit_status.signal
-            )
-            self._launch.release()
-            data = data[: found.start()] + data[found.end() :]
-        keep = count_torn_mark(data, _INTRODUCER, longest=_LONGEST_MARK)
-        self._held_back = data[len(data) - keep :] if keep else b""
-        if len(data) > keep:
-            self.stream.feed(data[: len(data) - keep])
+        """Pass on all output but the exit mark."""
+        passed = self._marks.filter(data)
+        if self.exit_status is not None and self._launch is not None:
+            self._launch.confirm_end()
+        if passed:
+            self.stream.feed(passed)

@@ -16,8 +16,7 @@ from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.objects.panes import Panes
-from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes
-from muxpilot.tmux.streams.pipe import PipeSource
+from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes, PaneSource
 from muxpilot.tmux.streams.sources import CLEANUP_S, PaneSources
 from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
 from muxpilot.trace import Trace, describe_error
@@ -71,19 +70,23 @@ class StreamRecovery:
             if followed.stream is stream:
                 self._check_soon(followed, notification)
 
-    def on_pipe_end(self, followed: FollowedPane, pipe: PipeSource) -> None:
+    def on_pipe_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         followed.pipe = None
-        self._tasks.start(self._handle_pipe_end(followed, pipe.exit_status))
+        self._tasks.start(self._handle_pipe_end(followed, pipe))
 
     async def ensure_source(self, followed: FollowedPane) -> None:
         """Connect a stream that has lost its source, or end it. Call it under the lock."""
         if followed.needs_source:
             await self._update(followed, await self._find_pane(followed))
 
-    async def drop(self, followed: FollowedPane) -> None:
-        """Stop following a pane, and take its source away."""
+    async def drop(self, followed: FollowedPane, *, ends_journal: bool = False) -> None:
+        """Stop following a pane, and take its source away. Its journal goes on unless `ends_journal`."""
         self._followed_panes.remove(followed)
-        await self._sources.disconnect(followed)
+        await self._sources.disconnect(followed, ends_journal=ends_journal)
+
+    async def finish_dead(self, followed: FollowedPane, pane: Pane) -> None:
+        """End the stream of a pane whose program had ended before it was followed."""
+        await self._finish(followed, pane, followed.pipe.exit_status if followed.pipe is not None else None)
 
     def _check_soon(self, followed: FollowedPane, why: str) -> None:
         if followed.stream.end_event is None and not followed.is_check_pending:
@@ -127,8 +130,9 @@ class StreamRecovery:
                 followed.stream.add_gap(reason)
                 await self._connect_again_or_give_up(followed)
 
-    async def _handle_pipe_end(self, followed: FollowedPane, exit: ExitStatus | None) -> None:
+    async def _handle_pipe_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         """End the stream with its pipe, unless the pane lives on: then another program replaced the pipe."""
+        exit = pipe.exit_status
         async with self._lock:
             try:
                 pane = await self._find_pane(followed)
@@ -137,11 +141,14 @@ class StreamRecovery:
                 return
             if pane is None or pane.is_dead or exit is not None:
                 await self._finish(followed, pane, exit)
+            elif pipe.is_replaced:
+                await self.drop(followed)
+                followed.stream.finish(None, "another program was started in the pane")
             elif followed.stream.end_event is None:
-                followed.stream.add_gap("another program replaced the pane's pipe")
+                followed.stream.add_gap("the pane's pipe was replaced, or has ended")
                 await self._connect_again_or_give_up(followed)
 
-    async def _read_to_end(self, followed: FollowedPane, pipe: PipeSource) -> None:
+    async def _read_to_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         """Wait until the pipe of a dead pane is silent. tmux keeps the pipe open if the pane remains."""
         end = -1
         while pipe.exit_status is None and end != followed.stream.end:

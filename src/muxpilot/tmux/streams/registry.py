@@ -7,35 +7,49 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from muxpilot.errors import NoStream
+from muxpilot.journal.journals import Journals
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.streams.ended_journal import read_ended_journal
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes
+from muxpilot.tmux.streams.journal_source import JournalSource
+from muxpilot.tmux.streams.journal_sync import wait_until_written
+from muxpilot.tmux.streams.pane_journals import PaneJournals
 from muxpilot.tmux.streams.recovery import StreamRecovery
 from muxpilot.tmux.streams.sources import PaneSources
 from muxpilot.tmux.streams.stream import PaneStream
+
+# How long we wait, when we leave, for the programs that we have just started.
+_PROGRAM_START_S = 0.2
+_PROGRAM_POLL_S = 0.002
+# So many programs of a pane can be read back at once.
+_EARLIER_STREAMS = 4
 
 
 class Streams:
     """The streams of one server. Panes that we create are followed from their start to their end.
 
-    Other panes are followed while there is a follower. `PaneSources` decides where the bytes come from,
-    `StreamRecovery` what happens when a source fails or a pane ends.
+    `journals` is where the output is kept; without it, only in memory. Other panes are followed while there
+    is a follower. `PaneSources` decides where the bytes come from. `StreamRecovery` decides what happens when
+    a source fails or a pane ends.
     """
 
-    def __init__(self, connection: Connection, panes: Panes) -> None:
+    def __init__(self, connection: Connection, panes: Panes, journals: Journals | None = None) -> None:
         self._connection = connection
         self._panes = panes
         self._trace = connection.endpoint.trace
+        self.journals = PaneJournals(connection, journals, self._trace)
         self._tasks = TaskSet(self._trace)
         self._lock = asyncio.Lock()  # held while a stream gets, changes or loses its source
         self._followed_panes = FollowedPanes()
         self._sources = PaneSources(
             connection,
             panes,
+            self.journals,
             tasks=self._tasks,
             trace=self._trace,
             on_pipe_end=lambda followed, pipe: self._recovery.on_pipe_end(followed, pipe),
@@ -58,12 +72,13 @@ class Streams:
         """Follow a pane that was just created, then let its program start. The commands `setup` run first."""
         # We are a follower ourselves, one that never leaves.
         followed = FollowedPane(self._new_stream(pane), followers=1, is_own=True)
+        followed.stream.is_whole = True
         try:
             if not await self._sources.start_pipe(followed, launch, setup):
                 await self._attach_or_end_stream(followed)
         finally:
             if followed.pipe is not None:
-                launch.start_program()
+                launch.start_program(_journal_path(followed))
             else:
                 launch.release()
         self._followed_panes.add(followed)
@@ -88,7 +103,10 @@ class Streams:
         return self._followed_panes.find_stream(pane)
 
     def is_own_pane(self, pane: PaneId) -> bool:
-        """Return whether we created the pane, so that its stream holds everything from the first byte on."""
+        """Return whether the stream of a followed pane has everything from the first byte on.
+
+        It has if a muxpilot created the pane.
+        """
         followed = self._followed_panes.get(pane)
         return followed is not None and followed.is_own
 
@@ -102,6 +120,8 @@ class Streams:
         followed = self._followed_panes.get(pane)
         if followed is not None and followed.control is not None:
             await followed.control.catch_up()
+        elif followed is not None and isinstance(followed.pipe, JournalSource) and not followed.is_own:
+            await wait_until_written(self._connection, followed.pipe)
 
     async def reconnect(self, pane: PaneId) -> None:
         """Give a followed pane that lost its source another one now, before the loss is noticed."""
@@ -114,17 +134,48 @@ class Streams:
         """End the stream of a pane in which another program starts."""
         followed = self._followed_panes.get(pane)
         if followed is not None:
-            await self._recovery.drop(followed)
+            await self._recovery.drop(followed, ends_journal=True)
             followed.stream.finish(None, "another program was started in the pane")
 
     async def close(self) -> None:
         """End all streams, and remove our pipes and control clients from tmux."""
         await self._tasks.close()
+        await self._wait_for_starting_programs()
         all_followed = list(self._followed_panes)
         await asyncio.gather(*(self._recovery.drop(followed) for followed in all_followed))
         await self._tasks.close()  # a pipe may have ended meanwhile
         for followed in all_followed:
             followed.stream.finish(None, "muxpilot has stopped")
+
+    async def _wait_for_starting_programs(self) -> None:
+        """Give programs the time to learn where their journal is, so that their exit status gets there."""
+        give_up = asyncio.get_running_loop().time() + _PROGRAM_START_S
+        sources = [followed.pipe for followed in self._followed_panes]
+        journals = [source for source in sources if isinstance(source, JournalSource)]
+        while any(journal.is_starting for journal in journals):
+            if asyncio.get_running_loop().time() > give_up:
+                self._trace.debug("a program has not started in time")
+                return
+            await asyncio.sleep(_PROGRAM_POLL_S)  # no event tells that a FIFO was removed
+
+    async def read_ended(self, pane: PaneId, name: str | None = None) -> PaneStream | None:
+        """Return the stream of a program that has ended, with its status if its journal has that.
+
+        It is the last one of the pane, or the one with this name. None if there is no such journal.
+        """
+        begun = [one for one in await self.journals.list(pane) if one.writer_pid is not None]
+        found = [one for one in begun if name in (None, one.name)]
+        return read_ended_journal(pane, found[-1], self._trace) if found else None
+
+    async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
+        """Return the streams of a pane from the one with this name on, up to the one before `before`."""
+        found = await self.journals.list(pane)
+        names = [one.name for one in found]
+        if name not in names:
+            return []
+        end = names.index(before) if before in names else len(names)
+        wanted = found[names.index(name) : end][-_EARLIER_STREAMS:]
+        return [read_ended_journal(pane, one, self._trace) for one in wanted]
 
     def _new_stream(self, pane: PaneId) -> PaneStream:
         return PaneStream(pane, trace=self._trace)
@@ -136,14 +187,23 @@ class Streams:
             return None
         if followed.stream.end_event is not None and not (await self._panes.get(pane)).is_dead:
             self._trace.debug("stream closed", pane=pane, why="a new program runs in the pane")
-            await self._recovery.drop(followed)
+            await self._recovery.drop(followed, ends_journal=True)
             return None
         await self._recovery.ensure_source(followed)
         return followed
 
     async def _follow(self, pane: PaneId) -> FollowedPane:
+        """Follow a pane through its journal; through a control client if its pipe is a person's."""
+        row = await self._panes.get(pane)
         followed = FollowedPane(self._new_stream(pane))
-        await self._sources.connect(followed)
+        if self._connection.endpoint.is_remote or not await self._sources.follow_journal(followed, row):
+            await self._sources.connect(followed)
+        if followed.pipe is not None and followed.pipe.exit_status is not None:
+            if not row.is_dead:
+                # A person has started another program in a pane of ours, and its pipe goes on.
+                await self._sources.disconnect(followed, ends_journal=True)
+                return await self._follow(pane)
+            await self._recovery.finish_dead(followed, row)
         self._followed_panes.add(followed)
         return followed
 
@@ -154,3 +214,9 @@ class Streams:
                 await self._sources.attach(followed)
         except NoStream as error:
             followed.stream.finish(None, error.what.rstrip("."))
+
+
+def _journal_path(followed: FollowedPane) -> str:
+    """Return the folder of a pane's journal, for the launcher; empty where there is none."""
+    path = str(followed.pipe.generation.path) if isinstance(followed.pipe, JournalSource) else ""
+    return path if "\n" not in path else ""  # the launcher reads one line

@@ -11,10 +11,16 @@ class RingBuffer:
         self._data = bytearray()
         self.start = 0
         self.newlines_dropped = 0
+        self._counted = (0, 0)  # an offset, and the newlines before it: the next count begins there
 
     @property
     def end(self) -> int:
         return self.start + len(self._data)
+
+    def restart(self, offset: int, newlines: int) -> None:
+        """Drop everything, and continue at an offset that has this many newlines before it."""
+        self._data.clear()
+        self.start, self.newlines_dropped = offset, newlines
 
     def append(self, data: bytes) -> None:
         """Add bytes at the end. Drop the oldest once there are more than twice the limit."""
@@ -27,7 +33,12 @@ class RingBuffer:
 
     def newlines_before(self, offset: int) -> int:
         """Count the newlines between the first byte of the stream and this offset."""
-        return self.newlines_dropped + self._data.count(b"\n", 0, max(offset - self.start, 0))
+        known, newlines = self._counted
+        if not self.start <= known <= offset:
+            known, newlines = self.start, self.newlines_dropped
+        newlines += self._data.count(b"\n", known - self.start, max(offset - self.start, 0))
+        self._counted = max(known, min(offset, self.end)), newlines
+        return newlines
 
     def find_newline(self, offset: int) -> int:
         """Return the offset after the next newline, or the end."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from muxpilot.repl.prompt_table import InputStyle, recognize_prompt, text_typed_at_prompt
+from muxpilot.processes.repl_prompts import InputStyle, recognize_prompt, text_typed_at_prompt
 
 # The line, the program in front, the kind, a prompt that may come next, and a continuation prompt.
 KNOWN = [

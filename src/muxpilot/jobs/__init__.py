@@ -1,0 +1,1 @@
+"""Jobs: background watches and recordings, which another muxpilot continues when theirs has gone."""

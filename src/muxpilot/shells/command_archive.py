@@ -1,0 +1,145 @@
+"""Commands that this muxpilot does not know: of others, and of earlier ones.
+
+They are found in the records of the panes of a tmux server, also of panes that are gone.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from muxpilot.errors import MuxpilotError
+from muxpilot.journal.owners import OwnerState
+from muxpilot.shells.command import Command
+from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.command_restore import CommandReplay, restore_command
+from muxpilot.shells.pane_exit import read_exit
+from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.tmux import PaneId, PaneStream, Tmux
+from muxpilot.trace import area
+
+_GONE = "The pane has ended: it is gone."
+
+
+class CommandArchive:
+    """The recorded commands of tmux servers."""
+
+    def __init__(self, output_limit: int) -> None:
+        self._output_limit = output_limit
+        self._trace = area("shells")
+
+    async def find(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
+        """Return a command of a server, and its pane."""
+        for folder in await tmux.streams.journals.pane_folders():
+            if _mentions(folder, command_id):
+                recorded = self._read(tmux, folder).history.commands.get(command_id)
+                if recorded is not None:
+                    return _pane_of(folder), recorded
+        return None
+
+    async def list_all(self, tmux: Tmux) -> list[tuple[PaneId, RecordedCommand]]:
+        """Return all commands of a server with their panes, in the order of asking."""
+        found = [
+            (_pane_of(folder), recorded)
+            for folder in await tmux.streams.journals.pane_folders()
+            if (folder / RECORDS_FILE).exists()
+            for recorded in self._read(tmux, folder).history.commands.values()
+        ]
+        return sorted(found, key=lambda row: row[1].asked_ns)
+
+    async def list_abandoned_panes(self, tmux: Tmux) -> list[PaneId]:
+        """Return the panes with commands that have not ended and that no living muxpilot looks after."""
+        owners = tmux.streams.journals.owners
+        return list(
+            dict.fromkeys(
+                pane
+                for pane, recorded in await self.list_all(tmux)
+                if recorded.end is None
+                and owners is not None
+                and owners.state(recorded.owner) is not OwnerState.ALIVE
+            )
+        )
+
+    async def restore(self, tmux: Tmux, pane: PaneId, recorded: RecordedCommand) -> Command:
+        """Return a command that has ended, or whose pane is gone, with the output that is still kept."""
+        command = restore_command(
+            recorded,
+            tmux.socket,
+            pane=pane,
+            output_limit=self._output_limit,
+            trace=self._trace.child(server=tmux.socket, pane=pane),
+        )
+        replay = await self._replay(tmux, command, recorded)
+        if recorded.end is not None:
+            _end_as_recorded(command, recorded)
+        elif not command.status.is_final:
+            await self._end_with_pane(tmux, command, replay)
+        return command
+
+    async def _replay(self, tmux: Tmux, command: Command, recorded: RecordedCommand) -> CommandReplay | None:
+        if not recorded.typed:
+            return None
+        stream = await self._find_stream(tmux, command.pane, recorded.typed[0].place.journal)
+        if stream is None:
+            command.output.lost_bytes = 1
+            return None
+        try:
+            replay = CommandReplay(command, recorded, stream)
+        except (KeyError, TypeError, ValueError) as error:
+            command.trace.warning("records of shells are damaged", error=error)
+            command.output.lost_bytes = 1
+            return None
+        await replay.run()
+        return replay
+
+    async def _find_stream(self, tmux: Tmux, pane: PaneId, journal: str) -> PaneStream | None:
+        known = tmux.streams.find_stream(pane)
+        if known is not None and known.name == journal:
+            return known
+        with suppress(MuxpilotError, OSError):
+            return await tmux.streams.read_ended(pane, journal)
+        return None
+
+    async def _end_with_pane(self, tmux: Tmux, command: Command, replay: CommandReplay | None) -> None:
+        """End a command whose pane is gone: with the pane's status if it ran in the outermost shell."""
+        end = await read_exit(tmux, command.pane)
+        is_known = end is not None and end.signal is None
+        if (
+            replay is not None
+            and replay.is_in_outermost
+            and end is not None
+            and end.status is not None
+            and is_known
+        ):
+            command.finish(end.status, "The shell ended with it, and the pane is closed.")
+        elif replay is None and not command.ran_in:
+            command.mark_lost(f"{_GONE} It was not run.", cause="pane-ended")
+        else:
+            command.mark_lost(_GONE, cause="pane-ended")
+
+    def _read(self, tmux: Tmux, folder: Path) -> PaneLog:
+        log = PaneLog(folder, None, self._trace.child(server=tmux.socket, pane=_pane_of(folder)))
+        log.take_news()
+        log.close()
+        return log
+
+
+def _end_as_recorded(command: Command, recorded: RecordedCommand) -> None:
+    """Take the end from the record: what the output shows may be cut."""
+    assert recorded.end is not None
+    command.end_as_recorded(recorded.end)
+    command.reason, command.exit_code = recorded.end.reason, recorded.end.exit_code
+    command.ended_at = recorded.end.ended_ns / 1e9
+
+
+def _mentions(folder: Path, command_id: str) -> bool:
+    word = command_id.encode("utf-8", "replace")
+    for name in (RECORDS_FILE, f"{RECORDS_FILE}.old"):
+        with suppress(OSError):
+            if word in (folder / name).read_bytes():
+                return True
+    return False
+
+
+def _pane_of(folder: Path) -> PaneId:
+    return PaneId(f"%{folder.name}")
