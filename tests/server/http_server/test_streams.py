@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket as sockets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from muxpilot.app import build
+from muxpilot.config.flags import load_settings
+from muxpilot.server import http_server
 from tests.rigs.http_server import BOTH, HttpClient, answer_of, request
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import ENVELOPE, LIMIT_S, MODERN_VERSION, Place
@@ -58,10 +62,6 @@ def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return body, headers | ({"mcp_name": name} if name else {})
 
 
-def is_watched(place: Place, pane: str) -> bool:
-    return place.tmux("display-message", "-p", "-t", pane, "#{pane_pipe} #{session_attached}") != "0 0"
-
-
 async def test_an_answer_alone_is_json_and_one_after_progress_is_events(web: HttpClient, pane: str) -> None:
     session = await web.open()
     assert (await web.post(request("tools/list"), mcp_session_id=session)).headers["content-type"] == JSON
@@ -81,8 +81,7 @@ async def test_notifications_wait_for_a_stream_and_are_resumed_where_it_broke(
     session = await web.open()
     uri = f"tmux://pane/{pane}"
     await web.post(request("resources/subscribe", uri=uri), mcp_session_id=session)
-    await eventually(lambda: _type_until_told(web, place, pane, session))
-    place.tmux("send-keys", "-t", pane, "y")
+    place.tmux("send-keys", "-t", pane, "x")
     async with stream(web, "GET", mcp_session_id=session) as events:
         assert (await events.next())["params"] == {"uri": uri}
         seen = events.last_id
@@ -91,12 +90,6 @@ async def test_notifications_wait_for_a_stream_and_are_resumed_where_it_broke(
         assert (await events.next())["params"] == {"uri": uri}
         assert int(events.last_id.rpartition("-")[2]) == int(seen.rpartition("-")[2]) + 1
     await web.send("DELETE", mcp_session_id=session)
-
-
-async def _type_until_told(web: HttpClient, place: Place, pane: str, session: str) -> bool:
-    """Type until the pane's stream is open and a change was noted. It waits in the session."""
-    place.tmux("send-keys", "-t", pane, "x")
-    return is_watched(place, pane)
 
 
 async def test_a_client_that_resumes_takes_its_stream_over(web: HttpClient) -> None:
@@ -187,22 +180,26 @@ async def test_a_routing_header_that_is_given_twice_is_refused(web: HttpClient) 
 async def test_a_call_without_a_session_ends_with_its_connection(
     web: HttpClient, place: Place, pane: str
 ) -> None:
-    given = {"paneId": pane, "triggers": "pattern:never", "timeout": 600, "mode": "quick"}
-    body, headers = modern("tools/call", name="watch-pane", arguments=given)
+    given = {"paneId": pane, "keys": "a" * 450, "delayMs": 50}
+    body, headers = modern("tools/call", name="send-keys", arguments=given)
     body["params"]["_meta"]["progressToken"] = 1
     async with stream(web, "POST", body, **headers) as events:
         assert (await events.next())["method"] == "notifications/progress"
-        assert is_watched(place, pane)
-    await eventually(lambda: _is_left(place, pane))
+    body, headers = modern("tools/call", name="send-keys", arguments={"paneId": pane, "keys": "Z"})
+    assert not answer_of(await web.post(body, **headers))["result"]["isError"]  # the pane is free again
+
+    async def typed() -> str:
+        text = place.tmux("capture-pane", "-p", "-J", "-t", pane)
+        return text if "Z" in text else ""
+
+    assert 3 < str(await eventually(typed)).count("a") < 400
 
 
-async def _is_left(place: Place, pane: str) -> bool:
-    return not is_watched(place, pane)
-
-
-async def test_a_listener_without_a_session_is_told_until_it_leaves(
-    web: HttpClient, place: Place, pane: str
-) -> None:
+async def test_a_listener_without_a_session_is_told_until_it_leaves(place: Place, pane: str) -> None:
+    app = build(load_settings({}, scope="all", socket=place.socket))
+    listener, stopped = sockets.create_server(("127.0.0.1", 0)), asyncio.Event()
+    running = asyncio.create_task(http_server.run(app, [listener], token=None, stopped=stopped))
+    web = HttpClient(http_server.address(listener))
     uri = f"tmux://pane/{pane}"
     body, headers = modern("subscriptions/listen", notifications={"resourceSubscriptions": [uri]})
     async with stream(web, "POST", body, **headers) as events:
@@ -213,7 +210,15 @@ async def test_a_listener_without_a_session_is_told_until_it_leaves(
         told = await events.next()
         assert told["params"]["uri"] == uri
         assert told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == body["id"]
-    await eventually(lambda: _is_left(place, pane))
+        assert len(app.resources._tasks) == 1
+
+    async def is_left() -> bool:
+        return len(app.resources._tasks) == 0
+
+    await eventually(is_left)
+    await web.client.aclose()
+    stopped.set()
+    await asyncio.wait_for(running, LIMIT_S)
 
 
 async def test_a_result_without_a_session_is_stamped(web: HttpClient) -> None:
