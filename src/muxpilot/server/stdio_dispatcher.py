@@ -71,6 +71,7 @@ class StdioDispatcher:
 
     async def run(self) -> None:
         """Serve messages until the client leaves, then cancel what still runs."""
+        self._incoming.hand_over_requests(self._start_request)
         try:
             while (message := await self._incoming.receive()) is not None:
                 self._handle(message)
