@@ -31,7 +31,7 @@ from bench.server import OURS, private_tmux, version_1
 
 HEAD = ("server", "clients", "calls", "failed", "calls/s", "p50 ms", "p95 ms", "p99 ms", "server MB")
 SCALE_HEAD = ("what", "how many", "list-panes p50 ms", "p95 ms", "server MB")
-TURNS = 5
+TURNS = 4
 WHO = {"name": "bench", "version": "1"}
 _IDS = count(1)
 
@@ -235,7 +235,7 @@ async def measured(arguments: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="muxpilot behind HTTP, measured")
     parser.add_argument("--clients", type=int, default=20)
-    parser.add_argument("--calls", type=int, default=50, help="of each client")
+    parser.add_argument("--calls", type=int, default=200, help="of each client")
     parser.add_argument("--scale", action="store_true", help="also more clients, panes and tmux servers")
     return asyncio.run(measured(parser.parse_args()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 
 from muxpilot.protocol.envelope import ROUTING_HEADERS, VERSION_HEADER, find_stateless, has_envelope
 from muxpilot.protocol.messages import (
@@ -35,6 +36,8 @@ from muxpilot.watch.registry import WatchRegistry
 _trace = area("server").child(transport="http")
 
 AnswerRequest = Callable[[RequestContext], Awaitable[Result]]
+
+_KEPT_HEADERS = 64  # most clients send the same Accept header with each request
 
 
 class HttpTransport:
@@ -256,9 +259,13 @@ async def _refuse(http: HttpRequest, status: int, words: str) -> None:
 
 def _accepts(http: HttpRequest, wanted: bytes) -> bool:
     """Tell whether the client accepts a type, by its name or by `*`."""
-    parts = http.headers.get(b"accept", b"").split(b",")
-    kinds = {part.partition(b";")[0].strip().lower() for part in parts}
-    return bool(kinds & {wanted, b"*/*", wanted.partition(b"/")[0] + b"/*"})
+    kinds = _accepted_types(http.headers.get(b"accept", b""))
+    return not kinds.isdisjoint((wanted, b"*/*", wanted.partition(b"/")[0] + b"/*"))
+
+
+@lru_cache(_KEPT_HEADERS)
+def _accepted_types(header: bytes) -> frozenset[bytes]:
+    return frozenset(part.partition(b";")[0].strip().lower() for part in header.split(b","))
 
 
 def _routing_headers(http: HttpRequest) -> dict[str, str]:

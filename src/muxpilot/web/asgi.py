@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+
+# Most requests name the same host.
+_KEPT_NAMES = 64
 
 trace = area("server")
 
@@ -49,6 +53,7 @@ def collect_headers(scope: AsgiScope) -> Mapping[bytes, bytes]:
     return found
 
 
+@lru_cache(_KEPT_NAMES)
 def _is_local_name(host: bytes) -> bool:
     try:
         parts = urlsplit(f"//{host.decode('ascii')}")
