@@ -205,7 +205,11 @@ PARTS = {
         "the Inspector (`--cli --strict`) and the TypeScript SDK's client",
         pytest("tests/server/test_node_clients.py"),
     ),
-    "http": Part("20 HTTP clients with 200 calls each, beside version 1", script("http", quick=(), full=()), is_timed=True),
+    "http": Part(
+        "20 HTTP clients with 200 calls each, beside version 1",
+        script("http", quick=(), full=()),
+        is_timed=True,
+    ),
     "flood": Part(
         "a pane that prints without end, and the calls beside it",
         script("flood", quick=("--megabytes", "100"), full=("--megabytes", "1000")),

@@ -1,4 +1,4 @@
-"""A client of the Python SDK 1.x: `python old_client.py URL`, or `stdio COMMAND…`. It prints what it saw as JSON.
+"""A client of the Python SDK 1.x: `old_client.py URL`, or `stdio COMMAND…`. It prints what it saw as JSON.
 
 It runs with a Python of its own, in which that SDK is installed.
 """
