@@ -127,8 +127,11 @@ def test_configuring_again_replaces_the_level_and_writes_each_line_once(lines: l
         ("loud", "'loud' is not a log level. Use one of: warning, info, debug;"),
         ("DEBUG", "'DEBUG' is not a log level."),
         ("", "'' is not a log level."),
-        ("debug:", "'debug:' names no area. Use some of: tmux, processes, journal, shells,"),
-        ("debug:shell", "'shell' is not an area of the log. Use some of: tmux, processes, journal, shells,"),
+        ("debug:", "'debug:' names no area. Use some of: tmux, processes, journal, jobs, shells,"),
+        (
+            "debug:shell",
+            "'shell' is not an area of the log. Use some of: tmux, processes, journal, jobs, shells,",
+        ),
         ("debug:shells,,nope", "'nope' is not an area of the log."),
     ],
 )

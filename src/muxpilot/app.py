@@ -28,6 +28,7 @@ from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
 from muxpilot.tmux.tmux import make_journals
 from muxpilot.tools import COMPLETIONS, RESOURCES, TOOLS
+from muxpilot.tools.commands import execute_command, list_commands
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
@@ -153,6 +154,19 @@ def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
         is_allowed = dispatch.is_tool_open(tool) and may_write_recording(services, path)
         return is_allowed and await dispatch.may_read(tool, socket=tmux.socket, paneId=pane, action="stop")
 
+    async def may_run(tmux: Tmux, pane: PaneId, text: str) -> bool:
+        """Return whether a client of this muxpilot could have asked for the command."""
+        tool = execute_command.name
+        return dispatch.is_tool_open(tool) and await dispatch.may_call(
+            tool, socket=tmux.socket, paneId=pane, command=text
+        )
+
+    async def may_show(tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether a client of this muxpilot may see the commands of a pane."""
+        return await dispatch.may_read(list_commands.name, socket=tmux.socket, paneId=pane)
+
+    services.shells.may_run, services.shells.may_show = may_run, may_show
+    services.jobs.on_open = services.shells.recover
     services.recordings.may_record = may_record
     services.watches.may_watch = may_watch
     services.watches.plan_taken_over = plan_watches_of_others(services)

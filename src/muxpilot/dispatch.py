@@ -152,6 +152,14 @@ class Dispatch:
             return False
         return True
 
+    async def may_call(self, name: str, **raw: Any) -> bool:
+        """Return whether the policy allows a call, with what it types."""
+        try:
+            await self.check_read(name, raw)
+        except (Denied, NotFound):
+            return False
+        return True
+
     async def _answer_and_record(self, record: CallRecord, tool: Tool | None, caller: Caller) -> Answer:
         record.number = next(self._numbers)
         trace = _call_trace(record)

@@ -236,7 +236,11 @@ def test_the_log_level_is_the_flag_or_the_variable(
             None,
             "MUXPILOT_LOG: 'loud' is not a log level. Use one of: warning, info,",
         ),
-        ({}, "debug:x", "--log-level: 'x' is not an area of the log. Use some of: tmux, processes, shells,"),
+        (
+            {},
+            "debug:x",
+            "--log-level: 'x' is not an area of the log. Use some of: tmux, processes, journal, jobs,",
+        ),
         ({}, "", "--log-level is empty."),
     ],
 )

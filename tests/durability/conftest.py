@@ -10,12 +10,6 @@ import pytest
 from tests.rigs.wire import Place, private_place
 from tests.rigs.witness import Witness
 
-# The promises of issue 15 that are not kept yet.
-not_yet = pytest.mark.xfail(strict=True, raises=(AssertionError, TimeoutError), reason="not built yet")
-
-# At some moments a promise is kept already.
-not_always = pytest.mark.xfail(raises=(AssertionError, TimeoutError), strict=False, reason="not built yet")
-
 
 @pytest.fixture
 def place() -> Iterator[Place]:

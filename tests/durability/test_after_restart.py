@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.conftest import not_yet
 from tests.rigs.http_server import serving_http
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
 from tests.rigs.shell_panes import create_pane, create_plain_pane
@@ -34,7 +33,6 @@ def is_written(read: Callable[[], list[int]], number: int) -> Awaitable[object]:
     return eventually(has_it)
 
 
-@not_yet
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
 async def test_a_command_that_ended_in_the_gap_has_its_result(
@@ -58,7 +56,6 @@ async def test_a_command_that_ended_in_the_gap_has_its_result(
     assert witness.begun() == [asked.number]
 
 
-@not_yet
 @pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
 async def test_an_exit_in_the_gap_reports_its_code(place: Place, witness: Witness, shell: str) -> None:
     barrier = make_barrier(place)
@@ -78,7 +75,6 @@ async def test_an_exit_in_the_gap_reports_its_code(place: Place, witness: Witnes
     assert asked.is_told_by(told), told
 
 
-@not_yet
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "closed"])
 async def test_a_finished_command_is_told_again_by_the_next_muxpilot(
     place: Place, witness: Witness, is_killed: bool
@@ -100,7 +96,6 @@ async def test_a_finished_command_is_told_again_by_the_next_muxpilot(
     assert [(row["commandId"], row["command"]) for row in rows] == [(done["commandId"], asked.text)]
 
 
-@not_yet
 @pytest.mark.parametrize("is_opened_in_gap", [True, False], ids=["ended in the gap", "still running"])
 async def test_a_queued_command_is_run_once_by_the_next_muxpilot(
     place: Place, witness: Witness, is_opened_in_gap: bool
@@ -126,7 +121,6 @@ async def test_a_queued_command_is_run_once_by_the_next_muxpilot(
     assert witness.begun() == [asked.number]
 
 
-@not_yet
 async def test_a_queued_command_whose_shell_has_ended_is_lost_and_not_run(
     place: Place, witness: Witness
 ) -> None:
@@ -151,7 +145,6 @@ async def test_a_queued_command_whose_shell_has_ended_is_lost_and_not_run(
     assert witness.begun() == []
 
 
-@not_yet
 async def test_every_muxpilot_lists_all_commands_in_the_order_of_asking(
     place: Place, witness: Witness
 ) -> None:
@@ -171,7 +164,6 @@ async def test_every_muxpilot_lists_all_commands_in_the_order_of_asking(
     assert [row["command"] for row in of_pane] == texts[:1]
 
 
-@not_yet
 @pytest.mark.parametrize("is_killed", [True, False], ids=["owner killed", "owner alive"])
 async def test_a_command_is_cancelled_by_another_muxpilot(
     place: Place, witness: Witness, is_killed: bool
@@ -195,7 +187,6 @@ async def test_a_command_is_cancelled_by_another_muxpilot(
     assert witness.ended() == []
 
 
-@not_yet
 async def test_http_and_stdio_know_each_other_s_commands(place: Place, witness: Witness) -> None:
     async with one_server(place) as stdio, serving_http(place) as (web, _):
         identity = await web.open()
@@ -209,7 +200,6 @@ async def test_http_and_stdio_know_each_other_s_commands(place: Place, witness: 
         assert asked.is_told_by(seen)
 
 
-@not_yet
 async def test_the_command_line_knows_a_command_of_a_killed_server(place: Place, witness: Witness) -> None:
     async with killed_server(place) as wire:
         asked = witness.make_command("fails", await create_pane(place, wire))
@@ -229,7 +219,6 @@ async def run_call(place: Place, tool: str, arguments: dict[str, object]) -> tup
     return process.returncode, printed.decode()
 
 
-@not_yet
 async def test_of_a_flood_in_the_gap_the_newest_output_is_kept(place: Place, witness: Witness) -> None:
     barrier, last = make_barrier(place), 5_500_000  # 41 MB, more than two caps
     async with killed_server(place) as first:
@@ -248,7 +237,6 @@ async def test_of_a_flood_in_the_gap_the_newest_output_is_kept(place: Place, wit
     assert told["output"].endswith(f"{last - 1}\n{last}\n")
 
 
-@not_yet
 async def test_without_a_journal_commands_run_and_nothing_is_kept(place: Place, witness: Witness) -> None:
     args = write_config(place, journal=False)
     async with killed_server(place, *args) as first:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.durability.conftest import not_yet
 from tests.durability.test_after_restart import is_written
 from tests.rigs.crash_points import CrashPlan, find_missing_points
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server
@@ -22,7 +21,6 @@ MOST_STEPS = 150
 WAIT_MS = 20_000
 
 
-@not_yet
 def test_every_crash_point_exists() -> None:
     assert find_missing_points() == []
 
@@ -94,7 +92,6 @@ async def run_all(wire: Wire, asked: Sequence[WitnessedCommand], answered: set[i
     await wire.call("list-commands")  # what was still to be written is written by now
 
 
-@not_yet
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("shell", "kinds"),
@@ -135,7 +132,6 @@ async def catch_up(wire: Wire) -> None:
         await get_result(wire, row["commandId"])
 
 
-@not_yet
 @pytest.mark.timeout(300)
 async def test_a_crash_at_any_step_of_catching_up_harms_nothing(place: Place, witness: Witness) -> None:
     plan, inquiry = CrashPlan(Path(place.socket).parent), Inquiry(place, witness)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.durability.conftest import not_always, not_yet
 from tests.durability.test_after_restart import is_written, make_barrier
 from tests.rigs.muxpilots import call_and_wait, one_server, run_together
 from tests.rigs.shell_panes import create_pane
@@ -24,7 +23,6 @@ SOON_S = 8.0
 PATIENCE = {"timeoutSeconds": 15}
 
 
-@not_yet
 @pytest.mark.parametrize("servers", [2, 5])
 async def test_each_answer_is_of_its_own_command(servers: int) -> None:
     with private_place() as place:
@@ -42,7 +40,6 @@ def stopped(wire: Wire) -> Iterator[None]:
         os.kill(wire.pid, signal.SIGCONT)
 
 
-@not_yet
 async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
     place: Place, witness: Witness
 ) -> None:
@@ -66,7 +63,6 @@ async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
     assert witness.begun() == [slow.number, quick.number]
 
 
-@not_always
 @pytest.mark.parametrize("ms", MOMENTS_MS)
 async def test_a_muxpilot_stopped_in_its_turn_holds_nobody_up_and_types_nothing_twice(
     place: Place, witness: Witness, ms: int
@@ -89,7 +85,6 @@ async def test_a_muxpilot_stopped_in_its_turn_holds_nobody_up_and_types_nothing_
     assert sorted(witness.begun()) == [mine.number, other.number]
 
 
-@not_always
 @pytest.mark.parametrize("ms", MOMENTS_MS)
 async def test_a_muxpilot_killed_in_its_turn_holds_nobody_up(place: Place, witness: Witness, ms: int) -> None:
     async with one_server(place) as first, one_server(place) as second:

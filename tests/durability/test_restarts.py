@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.conftest import not_yet
 from tests.rigs.restarts import Restarts
 from tests.rigs.wire import Place, private_place
 from tests.rigs.witness import Witness, find_disorder, find_repeated, find_untruth
 
 
-@not_yet
 @pytest.mark.timeout(180)
 async def test_every_command_is_told_truly_after_fifty_restarts(tmp_path: Path) -> None:
     with private_place() as place:

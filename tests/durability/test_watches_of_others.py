@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.durability.conftest import not_yet
 from tests.durability.test_cursors_and_watches import (
     TRIGGER,
     open_pane,
@@ -205,7 +204,6 @@ async def test_the_end_of_a_command_in_the_gap_is_told(place: Place, is_own: boo
     assert (told["status"], told["event"]) == ("done", "exit")
 
 
-@not_yet
 async def test_the_end_of_a_command_in_the_gap_is_told_with_its_exit_code(place: Place) -> None:
     async with killed_server(place) as first:
         pane = await open_pane(place, first, is_own=True)

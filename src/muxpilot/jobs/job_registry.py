@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +32,8 @@ class JobRegistry:
     ) -> None:
         self.kinds: dict[str, JobKind] = {}
         self.timing = timing or JobTiming()
+        # Called when a server is used for the first time: its commands may need a muxpilot, too.
+        self.on_open: Callable[[Tmux], Awaitable[None]] | None = None
         self.checks_owners = True  # a process for a single call takes over only what the call is about
         self._most = most
         self._kept_s = kept_s
@@ -100,6 +102,8 @@ class JobRegistry:
         try:
             with suppress(MuxpilotError):  # no server runs yet: the next call looks again
                 await self.of(tmux)
+                if self.on_open is not None:
+                    await self.on_open(tmux)
         finally:
             self._opening.discard(tmux.socket)
 

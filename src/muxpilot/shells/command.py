@@ -79,7 +79,9 @@ class Command:
     is_end_told: bool = False  # an answer has told how it ended
     end_offset: int | None = None  # in the pane's stream, after its last byte
     untyped_note: str | None = None  # says which lines of it were never typed
+    record_note: str = ""  # says that it could not be written down
     is_foreign: bool = False  # another muxpilot is responsible for it
+    is_restored: bool = False  # it comes from the records: no caller of this muxpilot asked for it
     on_end: Callable[[Command], None] | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None

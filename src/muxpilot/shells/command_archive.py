@@ -11,11 +11,12 @@ from pathlib import Path
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.owners import OwnerState
 from muxpilot.shells.command import Command
-from muxpilot.shells.command_records import RecordedCommand
-from muxpilot.shells.command_restore import CommandReplay, restore_command
-from muxpilot.shells.pane_exit import read_exit
-from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.shells.command_records import JournalPlace, RecordedCommand
+from muxpilot.shells.command_restore import CommandReplay, end_of, restore_command
+from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog, RecordLimits
 from muxpilot.tmux import PaneId, PaneStream, Tmux
+from muxpilot.tmux.objects.recorded_exit import read_exit
+from muxpilot.tmux.streams import ExitStatus
 from muxpilot.trace import area
 
 _GONE = "The pane has ended: it is gone."
@@ -24,8 +25,9 @@ _GONE = "The pane has ended: it is gone."
 class CommandArchive:
     """The recorded commands of tmux servers."""
 
-    def __init__(self, output_limit: int) -> None:
+    def __init__(self, output_limit: int, limits: RecordLimits) -> None:
         self._output_limit = output_limit
+        self._limits = limits
         self._trace = area("shells")
 
     async def find(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
@@ -72,9 +74,25 @@ class CommandArchive:
         replay = await self._replay(tmux, command, recorded)
         if recorded.end is not None:
             _end_as_recorded(command, recorded)
-        elif not command.status.is_final:
+            return command
+        if not command.status.is_final:
             await self._end_with_pane(tmux, command, replay)
+        await self._write_end(tmux, command)
         return command
+
+    async def _write_end(self, tmux: Tmux, command: Command) -> None:
+        """Write down how a command ended, for the muxpilots after this one."""
+        folder, owners = await tmux.streams.journals.pane_folder(command.pane), tmux.streams.journals.owners
+        if folder is None or owners is None:
+            return
+        try:
+            log = PaneLog(folder, owners, command.trace, limits=self._limits)
+        except OSError as error:
+            command.trace.warning("the end of the command cannot be written down", error=error)
+            return
+        log.take_news()
+        log.end(command.id, end_of(command, JournalPlace("", command.end_offset or 0)))
+        log.close()
 
     async def _replay(self, tmux: Tmux, command: Command, recorded: RecordedCommand) -> CommandReplay | None:
         if not recorded.typed:
@@ -101,27 +119,30 @@ class CommandArchive:
         return None
 
     async def _end_with_pane(self, tmux: Tmux, command: Command, replay: CommandReplay | None) -> None:
-        """End a command whose pane is gone: with the pane's status if it ran in the outermost shell."""
-        end = await read_exit(tmux, command.pane)
-        is_known = end is not None and end.signal is None
-        if (
-            replay is not None
-            and replay.is_in_outermost
-            and end is not None
-            and end.status is not None
-            and is_known
-        ):
-            command.finish(end.status, "The shell ended with it, and the pane is closed.")
+        """End a command whose pane is dead or gone; with the pane's status if its shell was the outermost."""
+        end = await _find_exit(tmux, command.pane)
+        status = end.status if end is not None and end.signal is None else None
+        if replay is not None and replay.is_in_outermost and status is not None:
+            command.finish(status, "The shell ended with it, and the pane is closed.")
         elif replay is None and not command.ran_in:
             command.mark_lost(f"{_GONE} It was not run.", cause="pane-ended")
         else:
             command.mark_lost(_GONE, cause="pane-ended")
 
     def _read(self, tmux: Tmux, folder: Path) -> PaneLog:
-        log = PaneLog(folder, None, self._trace.child(server=tmux.socket, pane=_pane_of(folder)))
+        trace = self._trace.child(server=tmux.socket, pane=_pane_of(folder))
+        log = PaneLog(folder, None, trace, limits=self._limits)
         log.take_news()
         log.close()
         return log
+
+
+async def _find_exit(tmux: Tmux, pane: PaneId) -> ExitStatus | None:
+    """Return how the program of a pane has ended: from tmux while it has the pane, else from its hook."""
+    with suppress(MuxpilotError):
+        row = await tmux.panes.get(pane)
+        return ExitStatus(row.exit_code, row.dead_signal) if row.is_dead else None
+    return await read_exit(tmux.connection, pane)
 
 
 def _end_as_recorded(command: Command, recorded: RecordedCommand) -> None:

@@ -137,6 +137,10 @@ class CommandHistory:
 
     def forget_old(self, *, most: int, before_ns: int) -> list[str]:
         """Forget ended commands that are too many, or ended before a time. Return their ids."""
+        oldest = next(iter(self.commands.values()), None)
+        is_old = oldest is not None and (oldest.end is None or oldest.end.ended_ns < before_ns)
+        if len(self.commands) <= most and not is_old:
+            return []
         ended = [command for command in self.commands.values() if command.end is not None]
         surplus = max(0, len(ended) - most)
         old = [

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from muxpilot.errors import BadInput, NoServer, NotFound, PaneDead, Refused
-from muxpilot.processes.shell_openers import find_shell_opener
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_archive import CommandArchive
 from muxpilot.shells.command_output import CommandOutput
@@ -17,17 +16,31 @@ from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandTypingLock
-from muxpilot.shells.shell_binding import describe_end
+from muxpilot.shells.pane_exit import close_abandoned_pane
+from muxpilot.shells.pane_log import RecordLimits
+from muxpilot.shells.told_commands import ToldCommands
 from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId, Tmux
 
+# Returns whether this muxpilot's policy allows a command of another one to be run in a pane.
+MayRun = Callable[[Tmux, PaneId, str], Awaitable[bool]]
+# Returns whether it shows the commands of a pane.
+MayShow = Callable[[Tmux, PaneId], Awaitable[bool]]
 # Raises Denied if a key may not be pressed in a pane.
 CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 
 OUTPUT_LIMIT_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
+
+
+async def _may_always_run(tmux: Tmux, pane: PaneId, text: str) -> bool:
+    return True
+
+
+async def _may_always_show(tmux: Tmux, pane: PaneId) -> bool:
+    return True
 
 
 class CommandRegistry:
@@ -53,9 +66,11 @@ class CommandRegistry:
         self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
         self.agent_lines = AgentLines()
         self._commands: dict[str, Command] = {}
-        self._archive = CommandArchive(output_limit_bytes)
-        # Commands that may have opened a shell, whose end no answer has told yet.
-        self._told_running: dict[str, Command] = {}
+        self._limits = RecordLimits(kept_commands, kept_s)
+        self._archive = CommandArchive(output_limit_bytes, self._limits)
+        self.may_run: MayRun = _may_always_run
+        self.may_show: MayShow = _may_always_show
+        self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
 
@@ -140,30 +155,6 @@ class CommandRegistry:
         command.is_admitted = True
         return await self.wait_until_done_or_waiting(command, max(0.0, deadline - time.monotonic()))
 
-    def take_notes(self, command: Command) -> tuple[str, ...]:
-        """Return notes on commands of the same pane that opened a shell and have ended since the last answer.
-
-        Each is told once: the caller may believe that its shell still stands there.
-        """
-        ended = [
-            other
-            for other in self._told_running.values()
-            if (other.socket, other.pane) == (command.socket, command.pane)
-            and other is not command
-            and other.status.is_final
-        ]
-        for other in ended:
-            del self._told_running[other.id]
-        return tuple(describe_end(other) for other in ended if not other.is_end_told)
-
-    def note_answer(self, command: Command) -> None:
-        """Note what an answer has told about a command: that it runs, or how it ended."""
-        if command.status.is_final:
-            command.is_end_told = True
-            self._told_running.pop(command.id, None)
-        elif command.opened_shell or find_shell_opener(command.text) is not None:
-            self._told_running[command.id] = command
-
     def find_server(self, command: Command) -> Tmux | None:
         """Return the tmux server of a command's pane, if that is open."""
         shell = self._find_pane_of(command)
@@ -188,6 +179,8 @@ class CommandRegistry:
                 self._typing_lock,
                 nonce=tmux.startups.find_nonce(pane),
                 output_limit=self._output_limit_bytes,
+                limits=self._limits,
+                may_run=lambda text: self.may_run(tmux, pane, text),
                 on_command=self._register,
                 on_refused=lambda command: self._forget(command.id),
                 has_hint=self._has_hint,
@@ -212,7 +205,7 @@ class CommandRegistry:
 
     def _forget(self, command_id: str) -> None:
         self._commands.pop(command_id, None)
-        self._told_running.pop(command_id, None)
+        self.told_commands.forget(command_id)
 
     def get_command(self, command_id: str) -> Command:
         """Return a command that this muxpilot knows; raise BadInput if it does not."""
@@ -251,21 +244,41 @@ class CommandRegistry:
 
     async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
         """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""
-        with suppress(NotFound, PaneDead):
-            await self.open_pane(tmux, pane)
+        with suppress(NotFound):
+            try:
+                await self.open_pane(tmux, pane)
+            except PaneDead:
+                await self._end_commands_of(tmux, pane)
+
+    async def _end_commands_of(self, tmux: Tmux, pane: PaneId) -> None:
+        """Find out how the commands of a dead pane have ended, then close the pane if that is ours to do."""
+        for place, recorded in await self._archive.list_all(tmux):
+            if place == pane and recorded.end is None and recorded.id not in self._commands:
+                self._commands[recorded.id] = await self._archive.restore(tmux, pane, recorded)
+        await close_abandoned_pane(tmux, pane)
 
     async def recover(self, tmux: Tmux) -> None:
         """Look after the commands of a server whose muxpilot is gone."""
         for pane in await self._archive.list_abandoned_panes(tmux):
             await self._open_for(tmux, pane)
 
-    async def load_commands(self, tmux: Tmux, pane: PaneId | None = None) -> None:
-        """Get to know all commands of a server, or of one pane there."""
+    async def list_recorded(
+        self, tmux: Tmux, pane: PaneId | None = None
+    ) -> list[tuple[PaneId, RecordedCommand]]:
+        """Return the commands of a server, or of one pane there, that this muxpilot does not know.
+
+        Those that have not ended are known afterwards: their panes are opened.
+        """
+        found: list[tuple[PaneId, RecordedCommand]] = []
         with suppress(NoServer):
             for place, recorded in await self._archive.list_all(tmux):
                 if recorded.id in self._commands or pane not in (None, place):
                     continue
-                await self.find_command(tmux, recorded.id)
+                if recorded.end is None:
+                    await self.find_command(tmux, recorded.id)
+                else:
+                    found.append((place, recorded))
+        return found
 
     def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
         """Return all commands that are kept; those of one server, or of one pane there."""
@@ -371,7 +384,7 @@ class CommandRegistry:
         for index, command in enumerate(ended):
             if index < surplus or now - (command.ended_at or now) > self._kept_s:
                 del self._commands[command.id]
-                self._told_running.pop(command.id, None)
+                self.told_commands.forget(command.id)
                 command.output.close()
 
 

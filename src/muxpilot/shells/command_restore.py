@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from muxpilot.shells.binding_records import shell_of
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import CommandOutput
-from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.command_records import REFUSED, EndedCommand, JournalPlace, RecordedCommand
 from muxpilot.shells.osc133 import MarkScanner, ShellMark
 from muxpilot.shells.output_reader import RecordedLine
 from muxpilot.shells.shell_phases import Phase, ShellEvent
@@ -32,6 +33,7 @@ def restore_command(
         id=recorded.id,
         is_cancelled=recorded.is_cancelled,
         is_admitted=True,
+        is_restored=True,
         ran_in=shell_of(recorded),
         submitted_at=recorded.asked_ns / NS_PER_S,
     )
@@ -39,6 +41,13 @@ def restore_command(
     if recorded.typed:
         command.mark_running()
     return command
+
+
+def end_of(command: Command, place: JournalPlace) -> EndedCommand:
+    """Return how a command has ended, for its record; `place` is where its output ends."""
+    status = REFUSED if command.refusal is not None else command.status.value
+    ended_ns = round((command.ended_at or time.monotonic()) * NS_PER_S)
+    return EndedCommand(status, command.exit_code, command.reason, ended_ns, place)
 
 
 class CommandReplay:
@@ -49,7 +58,9 @@ class CommandReplay:
         self._stream = stream
         self._lines = [RecordedLine.of(command, typed) for typed in recorded.typed]
         self._begin = recorded.typed[0].place.offset
-        self._end = min(stream.end, recorded.end.place.offset if recorded.end is not None else stream.end)
+        end = recorded.end.place if recorded.end is not None else None
+        is_known = end is not None and end.journal == stream.name
+        self._end = min(stream.end, end.offset) if end is not None and is_known else stream.end
         self._scanner = MarkScanner()
         self._stack = ShellStack(self._scanner, lambda: None, trace=command.trace)
         self._stack.restore(recorded.typed[0].stack)

@@ -63,7 +63,7 @@ class CommandResult:
             waiting_for=_waiting_word(command),
             elapsed_ms=round(command.elapsed_s * 1000),
             cursor=cursor,
-            reason=" ".join(filter(None, (command.reason, *notes, part.note, *_output_notes(command)))),
+            reason=" ".join(filter(None, (command.reason, *notes, part.note, *_record_notes(command)))),
             output_bytes=output.size if part.is_cut else 0,
             resource_uri=resource_uri if part.is_cut else "",
             command=command.text if names_command else "",
@@ -95,11 +95,11 @@ def _waiting_word(command: Command) -> str | None:
     return "line" if command.waiting_for == "rest" else command.waiting_for
 
 
-def _output_notes(command: Command) -> list[str]:
-    """Say what of the output was lost, and why."""
+def _record_notes(command: Command) -> list[str]:
+    """Say what of the output was lost, and whether the command could not be written down."""
     output, notes = command.output, []
     if output.lost_bytes:
         notes.append("A part of the output was not seen: the pane's stream was interrupted.")
     if output.disk_error:
         notes.append(f"A part of the output was not kept: {output.disk_error}.")
-    return notes
+    return [*notes, command.record_note] if command.record_note else notes

@@ -8,6 +8,7 @@ it does not understand), silence (perhaps the command waits for input), or the e
 from __future__ import annotations
 
 import os
+import time
 
 from muxpilot.errors import Refused, Unavailable
 from muxpilot.processes.state import ForegroundState
@@ -108,6 +109,7 @@ class CommandRun:
                 return False
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
+            began_at = time.monotonic()
             async with pane.reading:
                 typed = pane.shared_commands.begin_typing(command, self._shell.nonce, text=line, line=number)
                 try:
@@ -118,7 +120,7 @@ class CommandRun:
                     return False
                 log.last_ticket = typed.ticket.name
                 self._shell.command = command
-                pane.stack.begin_line(self._shell, line)
+                pane.stack.begin_line(self._shell, line, began_at=began_at)
             if command.delay_s:
                 await type_slowly(pane.tmux, pane.pane, self._shell.kind, line, delay_s=command.delay_s)
         command.trace.debug("line typed", length=len(line))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,9 +38,9 @@ class TypedLine:
     is_unconfirmed: bool = False
     untyped_lines: list[str] | None = None  # lines of the same command that are typed after this one
 
-    def begin(self, text: str) -> None:
-        """Note that this line is about to be typed."""
-        self.text, self.began_at, self.echo = text, time.monotonic(), bytearray()
+    def begin(self, text: str, began_at: float) -> None:
+        """Note that this line was typed, not before `began_at`."""
+        self.text, self.began_at, self.echo = text, began_at, bytearray()
         self.is_capturing = self.has_output = self.is_unconfirmed = False
 
     def stop_capturing(self) -> None:

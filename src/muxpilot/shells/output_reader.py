@@ -49,7 +49,7 @@ class RecordedLine:
             self.command.trace.debug("recorded line has no shell any more", offset=self.offset)
             return
         shell.command = self.command
-        stack.begin_line(shell, self.text)
+        stack.begin_line(shell, self.text, began_at=self.command.submitted_at)
         shell.line.untyped_lines = self._find_untyped_lines(shell) or None
         self.command.trace.debug("recorded line begins", offset=self.offset, length=len(self.text))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
 from muxpilot.errors import MuxpilotError, PaneDead
@@ -26,7 +26,7 @@ from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
 from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
-from muxpilot.shells.pane_log import PaneLog
+from muxpilot.shells.pane_log import PaneLog, RecordLimits
 from muxpilot.shells.pane_recovery import PaneRecovery
 from muxpilot.shells.prompt_ready import PromptWaiter
 from muxpilot.shells.shared_commands import SharedCommands
@@ -56,6 +56,8 @@ class PaneCommands:
         *,
         nonce: str | None,
         output_limit: int,
+        limits: RecordLimits,
+        may_run: Callable[[str], Awaitable[bool]],
         on_command: Callable[[Command], None],
         on_refused: Callable[[Command], None],
         has_hint: bool = False,
@@ -67,6 +69,8 @@ class PaneCommands:
         self.on_command = on_command
         self.on_refused = on_refused
         self._output_limit = output_limit
+        self._limits = limits
+        self._may_run = may_run
         self._has_hint = has_hint
         self._is_starting = nonce is not None
         self._exit_keeper = ExitKeeper(self.pane, self.mark_ended)
@@ -128,8 +132,7 @@ class PaneCommands:
             pane.activity.restart_silence()
         stream = await self._resources.enter_async_context(pane.tmux.streams.open(pane.pane))
         pane.stream = stream
-        folder = await pane.tmux.streams.journals.pane_folder(pane.pane)
-        log = PaneLog(folder, pane.tmux.streams.journals.owners, self.trace)
+        log = await self._open_log()
         pane.shared_commands = SharedCommands(pane, log, self, output_limit=self._output_limit)
         recovery = PaneRecovery(pane, self._reader)
         is_own, end = pane.tmux.streams.is_own_pane(pane.pane), stream.end
@@ -144,6 +147,17 @@ class PaneCommands:
         self._drop_replaced_shell()
         await self.take_over_abandoned()
         self.trace.debug("pane opened", is_own=is_own, shells=len(self.stack.shells), begin=begin)
+
+    async def _open_log(self) -> PaneLog:
+        """Open the records of the pane; in memory, where they cannot be kept."""
+        journals = self.pane.tmux.streams.journals
+        folder = await journals.pane_folder(self.pane.pane)
+        owners = journals.owners if folder is not None else None
+        try:
+            return PaneLog(folder, owners, self.trace, limits=self._limits)
+        except OSError as error:
+            self.trace.warning("records of the pane cannot be kept", error=error)
+            return PaneLog(None, None, self.trace, limits=self._limits)
 
     def _sync(self) -> None:
         self.shared_commands.sync()
@@ -161,6 +175,9 @@ class PaneCommands:
     async def take_over_abandoned(self) -> None:
         """Take over the commands whose muxpilot is dead or stopped."""
         for recorded in self.shared_commands.find_abandoned():
+            if recorded.is_queued and not await self._may_run(recorded.text):
+                self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
+                continue
             if recorded.is_typed:
                 await PaneRecovery(self.pane, self._reader).check_typed(recorded)
             command = self.shared_commands.take_over(recorded)
@@ -195,9 +212,15 @@ class PaneCommands:
             self._monitors[command.id] = self._tasks.start(run.watch(), name=f"watch {command.id}")
 
     def _drop_replaced_shell(self) -> None:
-        """Forget the shell of a pane in which a person has started another program since."""
-        outermost = self.stack.shells[0] if self.stack.shells else None
-        if outermost is not None and not self.pane.is_remote and outermost.pid != self.pane.row.pid:
+        """Forget the shell of a pane in which a person has started another program since.
+
+        The shell of a pane that we created is the pane's process. In others it may be inside of it.
+        """
+        pane, outermost = self.pane, self.stack.shells[0] if self.stack.shells else None
+        if outermost is None or pane.is_remote:
+            return
+        is_own = pane.tmux.streams.is_own_pane(pane.pane)
+        if outermost.pid != pane.row.pid if is_own else pane.has_ended(outermost):
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from muxpilot.processes.identity import ProcessIdentity
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
-from muxpilot.processes.stopped_jobs import has_stopped_child
+from muxpilot.processes.stopped_jobs import list_stopped_children
 from muxpilot.shell_table import KEY
 from muxpilot.shells.command import Command
 from muxpilot.shells.nested_shell import NestedShell
@@ -67,6 +68,7 @@ class PaneContext:
             trace=self.trace,
         )
         self.stream: PaneStream | None = None
+        self._stopped_children: set[ProcessIdentity] = set()  # that commands before have left
         # Held while output is looked at, and while a line is typed: so it is certain which came first.
         self.reading = asyncio.Lock()
         self.shared_commands: SharedCommands  # set when the pane is opened
@@ -101,7 +103,15 @@ class PaneContext:
 
     def is_in_foreground(self, shell: NestedShell) -> bool | None:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
-        return None if self.is_remote else is_in_foreground(shell.pid, self.row.pid)
+        if self.is_remote:
+            return None
+        if self.has_ended(shell):
+            return False
+        return is_in_foreground(shell.pid, self.row.pid)
+
+    def has_ended(self, shell: NestedShell) -> bool:
+        """Return whether a shell that was a process of this host has ended."""
+        return not self.is_remote and shell.image is not None and program_image(shell.pid) is None
 
     def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
         """Return whether a job of this command was stopped: its status alone may be any program's own.
@@ -115,12 +125,22 @@ class PaneContext:
         has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
         if shell.status == 0 and not has_notice:
             return False
-        began_at = 0.0 if _RESUMES.match(command.text) else shell.line.began_at
-        has_child = None if self.is_remote else has_stopped_child(shell.pid, began_at=began_at)
+        has_child = has_notice if self.is_remote else self._has_stopped_child(shell, command)
         if has_child is None:
             has_child = has_notice
         shell.trace.debug("a job may be stopped", status=shell.status, is_stopped=has_child)
         return has_child
+
+    def _has_stopped_child(self, shell: NestedShell, command: Command) -> bool | None:
+        """Return whether this command, and none before it, has left a stopped child of the shell."""
+        is_resumed = bool(_RESUMES.match(command.text))
+        began_at = 0.0 if is_resumed else shell.line.began_at
+        found = list_stopped_children(shell.pid, began_at=began_at)
+        if found is None:
+            return None
+        new = [child for child in found if is_resumed or child not in self._stopped_children]
+        self._stopped_children.update(new)
+        return bool(new)
 
     def is_replaced(self, shell: NestedShell) -> bool:
         """Return whether another program has taken the shell's place, in the same process."""

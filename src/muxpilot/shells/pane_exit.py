@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -19,19 +18,22 @@ from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.connection.control import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
+from muxpilot.tmux.objects.recorded_exit import (
+    forget_exit,
+    read_exit,
+    remove_hook_command,
+    set_hook_command,
+)
 from muxpilot.tmux.streams import ExitStatus
 
 _RECOVERED_ROWS = 2000
-_SIGNAL_STATUS = 128
 _DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
 # Holds the value that remain-on-exit had, for the next muxpilot if this one is killed.
 # Other versions of muxpilot read this option too, so its name must stay as it is.
 _SAVED_OPTION = "@muxpilot_remained"
-# A global option with the exit status and the signal of a pane's program, set by the pane's hook.
-_EXIT_OPTION = "@muxpilot_exit_"
-_EXIT = re.compile(r"([0-9]{0,3}) ([0-9]{0,3})")
 
 
 class OnEnd(Protocol):
@@ -117,13 +119,10 @@ class ExitKeeper:
         """
         pane = self._pane.pane
         if not is_set:
-            return ("set-hook", "-p", "-u", "-t", pane, "pane-died")
-        status = "#{pane_dead_status} #{pane_dead_signal}"
-        write = f'set-option -gF {_EXIT_OPTION}{pane[1:]} "{status}"'
+            return remove_hook_command(pane)
         is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
         is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
-        close = f'if-shell "{is_kept}" "" "kill-pane -t {pane}"'
-        return ("set-hook", "-p", "-t", pane, "pane-died", f"{write} ; {close}")
+        return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:
         """Release the pane after a while, because the next command may come right after."""
@@ -163,6 +162,7 @@ class ExitKeeper:
     def _on_process_end(self) -> None:
         self._pane.trace.debug("the pane's process has ended")
         self.close()
+        self._pane.activity.restart_silence()  # its last output is still on its way
         self._reporting = self._tasks.start(self._report_end(), name="report end of pane")
 
     async def _report_end(self) -> None:
@@ -184,7 +184,7 @@ class ExitKeeper:
         await self.recover_output()
         self._on_end(end.status, "its program has ended", signal=end.signal)
         if self._has_hook:
-            await forget_exit(self._pane.tmux, self._pane.pane)
+            await forget_exit(self._pane.tmux.connection, self._pane.pane)
         await self._close_dead_pane(end)
 
     async def _close_dead_pane(self, end: ExitStatus) -> None:
@@ -199,7 +199,7 @@ class ExitKeeper:
         """Wait for output that is on its way, by another connection than the notice of the process's end."""
         pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
-            await pane.tmux.streams.catch_up(pane.pane)
+            await pane.tmux.streams.catch_up(pane.pane, is_ending=True)
         await pane.read_to_stream_end()
         while pane.activity.silence_s() < quiet_s:
             await pane.activity.wait_for_change(quiet_s)
@@ -232,7 +232,7 @@ class ExitKeeper:
             try:
                 row = await pane.tmux.panes.get(pane.pane)
             except NotFound:
-                return await read_exit(pane.tmux, pane.pane)
+                return await read_exit(pane.tmux.connection, pane.pane)
             if row.is_dead:
                 return ExitStatus(row.exit_code, row.dead_signal)
             if row.pid != pane.row.pid:
@@ -241,22 +241,12 @@ class ExitKeeper:
         return None
 
 
-async def read_exit(tmux: Tmux, pane: PaneId) -> ExitStatus | None:
-    """Return how the program of a pane that is gone has ended, if the pane's hook has written it down."""
-    ask = ("show-options", "-gqv", f"{_EXIT_OPTION}{pane[1:]}")
-    with suppress(MuxpilotError):
-        found = _EXIT.fullmatch((await tmux.connection.run(ask, repeatable=True)).first_line)
-        if found is not None and (found[1] or found[2]):
-            signal = int(found[2]) if found[2] else None
-            status = int(found[1]) if found[1] else _SIGNAL_STATUS + (signal or 0)
-            return ExitStatus(status, signal)
-    return None
-
-
-async def forget_exit(tmux: Tmux, pane: PaneId) -> None:
-    """Remove what the hook has written down."""
-    with suppress(MuxpilotError):
-        await tmux.connection.run(("set-option", "-gqu", f"{_EXIT_OPTION}{pane[1:]}"))
+async def close_abandoned_pane(tmux: Tmux, pane: PaneId) -> None:
+    """Close a dead pane that a muxpilot kept, which was killed before it could close it."""
+    is_ours = f"#{{&&:#{{pane_dead}},#{{==:#{{{_SAVED_OPTION}}},off}}}}"
+    close = BracedCommands.of(("kill-pane", "-t", pane))
+    with suppress(MuxpilotError):  # it is gone
+        await tmux.connection.run(("if-shell", "-F", "-t", pane, is_ours, close))
 
 
 def _text_after_line(rows: Sequence[str], line: str) -> str:

@@ -7,11 +7,13 @@ log works in memory: commands run as before, but no other muxpilot knows them. `
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from muxpilot.journal.owners import Owners, OwnerState
 from muxpilot.journal.record_log import RecordLog
+from muxpilot.records import record
 from muxpilot.shells import command_records as records
 from muxpilot.shells.command_records import (
     CommandHistory,
@@ -22,16 +24,28 @@ from muxpilot.shells.command_records import (
     TypingRecord,
 )
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
-from muxpilot.trace import Trace, describe_error
+from muxpilot.trace import Trace
 
 RECORDS_FILE = "records"
+_NS_PER_S = 1_000_000_000
+
+
+@record
+class RecordLimits:
+    """How many commands that have ended are kept for each pane, and how long."""
+
+    most: int = 1000
+    kept_s: float = 240 * 60.0
 
 
 class PaneLog:
     """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk."""
 
-    def __init__(self, folder: Path | None, owners: Owners | None, trace: Trace) -> None:
+    def __init__(
+        self, folder: Path | None, owners: Owners | None, trace: Trace, *, limits: RecordLimits | None = None
+    ) -> None:
         self.history = CommandHistory(trace)
+        self._limits = limits or RecordLimits()
         self.failure: str | None = None
         self.last_ticket = ""  # the last ticket that tmux is known to have accepted
         self.own_token = owners.own_token if owners is not None else "memory"
@@ -57,6 +71,12 @@ class PaneLog:
         for fields in new:
             self.history.apply(fields)
         self._news += new
+        if new:
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        before_ns = time.monotonic_ns() - round(self._limits.kept_s * _NS_PER_S)
+        self.history.forget_old(most=self._limits.most, before_ns=before_ns)
 
     def is_own(self, command: RecordedCommand) -> bool:
         return command.owner == self.own_token
@@ -149,7 +169,7 @@ class PaneLog:
     def _note_failure(self, error: OSError) -> None:
         if self.failure is None:
             self._trace.warning("records of the pane cannot be kept", error=error)
-        self.failure = f"muxpilot could not record it ({describe_error(error)})"
+        self.failure = f"muxpilot could not write it down ({error.strerror or 'the disk is full'})"
 
 
 def _records_of(command: RecordedCommand) -> list[Fields]:

@@ -23,7 +23,7 @@ from muxpilot.shells.command_records import (
     RecordedCommand,
     TypingRecord,
 )
-from muxpilot.shells.command_restore import NS_PER_S, restore_command
+from muxpilot.shells.command_restore import NS_PER_S, end_of, restore_command
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_log import PaneLog
 
@@ -78,6 +78,8 @@ class SharedCommands:
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None:
             command.submitted_at = recorded.asked_ns / NS_PER_S
+        if self.log.failure is not None:
+            command.record_note = f"{self.log.failure}: other muxpilots do not know it."
 
     def load(self) -> Sequence[RecordedCommand]:
         """Read all records. Return the commands that have not ended, in the order of asking."""
@@ -190,9 +192,7 @@ class SharedCommands:
         place = self._place()
         if command.end_offset is not None:
             place = JournalPlace(place.journal, command.end_offset)
-        status = REFUSED if command.refusal is not None else command.status.value
-        ended_ns = round((command.ended_at or time.monotonic()) * NS_PER_S)
-        self.log.end(command.id, EndedCommand(status, command.exit_code, command.reason, ended_ns, place))
+        self.log.end(command.id, end_of(command, place))
 
     def _place(self) -> JournalPlace:
         stream = self._pane.stream

@@ -119,9 +119,9 @@ class ShellStack:
             self._ACTIONS[row.action](self, shell, mark)
         return row is not None
 
-    def begin_line(self, shell: NestedShell, text: str) -> None:
-        """Note that a line of the shell's command is about to be typed at its prompt."""
-        shell.line.begin(text)
+    def begin_line(self, shell: NestedShell, text: str, *, began_at: float | None = None) -> None:
+        """Note that a line of the shell's command was typed at its prompt, not before `began_at`."""
+        shell.line.begin(text, time.monotonic() if began_at is None else began_at)
         self.handle(shell, ShellEvent.LINE_TYPED)
 
     def snapshot(self) -> list[dict[str, str | int | None]]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from muxpilot.errors import Refused
 from muxpilot.records import record
 from muxpilot.shells.command import Command
+from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.command_result import CommandResult
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
@@ -21,6 +22,7 @@ CommandId = Annotated[str, "From execute-command"]
 
 _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
+_NS_PER_S = 1_000_000_000
 _LAST_BYTE = 1 << 40
 
 
@@ -94,6 +96,8 @@ async def _find_command(ctx: Context, command_id: str) -> Command:
             f"Command {command_id!r} runs on another tmux server.",
             "Leave out socket, or give the socket of that server.",
         )
+    if command.is_restored:
+        await ctx.check_part(ctx.tmux, {"pane_id": command.pane})  # the policy of this muxpilot counts
     return command
 
 
@@ -128,11 +132,16 @@ async def list_commands(
 ) -> CommandList:
     """List the commands that were run, oldest first."""
     names_one_server = pane_id is not None or ctx.names_server
-    await ctx.services.shells.load_commands(ctx.tmux, pane_id)
+    recorded = await ctx.services.shells.list_recorded(ctx.tmux, pane_id)
     commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
-    if pane_id is not None and not commands:
+    if pane_id is not None and not commands and not recorded:
         await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane
-    return CommandList([_command_row(command) for command in commands])
+    rows = [(command.submitted_at, command.pane, _command_row(command)) for command in commands]
+    rows += [(row.asked_ns / _NS_PER_S, pane, _recorded_row(pane, row)) for pane, row in recorded]
+    rows.sort(key=lambda row: row[0])
+    # Another muxpilot may have run commands in panes that the policy of this one hides.
+    may_show = ctx.services.shells.may_show
+    return CommandList([row for _, pane, row in rows if await may_show(ctx.tmux, pane)])
 
 
 def _command_row(command: Command) -> CommandRow:
@@ -143,6 +152,18 @@ def _command_row(command: Command) -> CommandRow:
         status=command.status.value,
         exit_code=command.exit_code,
         elapsed_ms=round(command.elapsed_s * 1000),
+    )
+
+
+def _recorded_row(pane: PaneId, recorded: RecordedCommand) -> CommandRow:
+    assert recorded.end is not None
+    return CommandRow(
+        command_id=recorded.id,
+        pane_id=pane,
+        command=recorded.text,
+        status=recorded.end.status,
+        exit_code=recorded.end.exit_code,
+        elapsed_ms=round((recorded.end.ended_ns - recorded.asked_ns) / 1_000_000),
     )
 
 

@@ -6,14 +6,19 @@ from muxpilot.journal.folders import Generation
 from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
-from muxpilot.tmux.streams.stream import LOADED_BYTES, PaneStream
+from muxpilot.tmux.streams.stream import LOADED_BYTES, ExitStatus, PaneStream
 from muxpilot.trace import Trace
 
 _READ_BYTES = 1 << 18
 
 
-def read_ended_journal(pane: PaneId, generation: Generation, trace: Trace) -> PaneStream:
-    """Return a stream that has ended, with all that a generation still holds."""
+def read_ended_journal(
+    pane: PaneId, generation: Generation, trace: Trace, *, exit_status: ExitStatus | None = None
+) -> PaneStream:
+    """Return a stream that has ended, with all that a generation still holds.
+
+    `exit_status` counts if the output has no exit mark.
+    """
     stream = PaneStream(pane, trace=trace)
     reader = JournalReader(generation)
     marks = ExitMarkFilter(generation.exit_mark, trace, ends_output=True)
@@ -26,7 +31,7 @@ def read_ended_journal(pane: PaneId, generation: Generation, trace: Trace) -> Pa
             feed_event(stream, marks, event)
     stream.feed(marks.flush(), is_journaled=True)
     reader.close()
-    stream.finish(marks.exit_status, "the program has ended")
+    stream.finish(marks.exit_status or exit_status, "the program has ended")
     return stream
 
 

@@ -14,6 +14,7 @@ from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.tmux.streams.ended_journal import read_ended_journal
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes
 from muxpilot.tmux.streams.journal_source import JournalSource
@@ -115,12 +116,20 @@ class Streams:
         followed = self._followed_panes.get(pane)
         return followed is None or followed.has_source
 
-    async def catch_up(self, pane: PaneId) -> None:
-        """Wait until all output of a pane that tmux has sent so far is in its stream."""
+    async def catch_up(self, pane: PaneId, *, is_ending: bool = False) -> None:
+        """Wait until all output of a pane that tmux has sent so far is in its stream.
+
+        The output of a pane that we created is waited for only if its program is ending: its end is marked
+        otherwise.
+        """
         followed = self._followed_panes.get(pane)
         if followed is not None and followed.control is not None:
             await followed.control.catch_up()
-        elif followed is not None and isinstance(followed.pipe, JournalSource) and not followed.is_own:
+        elif (
+            followed is not None
+            and isinstance(followed.pipe, JournalSource)
+            and (is_ending or not followed.is_own)
+        ):
             await wait_until_written(self._connection, followed.pipe)
 
     async def reconnect(self, pane: PaneId) -> None:
@@ -165,7 +174,11 @@ class Streams:
         """
         begun = [one for one in await self.journals.list(pane) if one.writer_pid is not None]
         found = [one for one in begun if name in (None, one.name)]
-        return read_ended_journal(pane, found[-1], self._trace) if found else None
+        if not found:
+            return None
+        is_last = found[-1].name == begun[-1].name
+        exit_status = await read_exit(self._connection, pane) if is_last else None
+        return read_ended_journal(pane, found[-1], self._trace, exit_status=exit_status)
 
     async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
         """Return the streams of a pane from the one with this name on, up to the one before `before`."""
