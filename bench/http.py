@@ -1,4 +1,4 @@
-"""muxpilot behind HTTP: many clients at once, and what one process carries.
+"""muxpilot behind HTTP: many clients at once beside version 1, and what one process carries.
 
     ./dev bench http [--scale]
 
@@ -17,8 +17,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Times, machine, print_table
-from bench.server import private_tmux
+from bench.server import OURS, private_tmux, version_1
 
-HEAD = ("clients", "calls", "failed", "calls/s", "p50 ms", "p95 ms", "p99 ms", "server MB")
+HEAD = ("server", "clients", "calls", "failed", "calls/s", "p50 ms", "p95 ms", "p99 ms", "server MB")
 SCALE_HEAD = ("what", "how many", "list-panes p50 ms", "p95 ms", "server MB")
+TURNS = 4
 WHO = {"name": "bench", "version": "1"}
 _IDS = count(1)
 
@@ -95,9 +97,9 @@ async def clients(port: int, number: int) -> AsyncIterator[list[Client]]:
 
 
 @contextmanager
-def server(socket: str, home: str) -> Iterator[tuple[int, int]]:
+def server(socket: str, home: str, program: Sequence[str] = OURS) -> Iterator[tuple[int, int]]:
     """Its port and its pid."""
-    argv = [sys.executable, "-m", "muxpilot", "--scope", "all", "--http", "127.0.0.1:0", "--socket", socket]
+    argv = [*program, "--scope", "all", "--http", "127.0.0.1:0", "--socket", socket]
     kept = {name: os.environ[name] for name in ("PATH", "TERM", "LANG") if name in os.environ}
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=kept | {"HOME": home}, cwd=home)
     try:
@@ -114,25 +116,39 @@ def megabytes(pid: int) -> str:
     return f"{int(found[1]) / 1024:.0f}" if found else "?"
 
 
-async def crowd(port: int, pid: int, *, number: int, calls: int) -> tuple[list[str], int]:
-    taken: list[float] = []
-    failed = 0
+@dataclass
+class Crowd:
+    """What a number of clients got from one server, over several turns."""
+
+    clients: int
+    seconds: float = 0.0
+    failed: int = 0
+    taken: list[float] = field(default_factory=list)
+
+    @property
+    def each_second(self) -> float:
+        return len(self.taken) / self.seconds
+
+    def row(self, name: str, size: str) -> list[str]:
+        times = Times(self.taken)
+        at = [f"{times.at(share):.1f}" for share in (0.5, 0.95, 0.99)]
+        counts = [str(self.clients), str(len(self.taken)), str(self.failed), f"{self.each_second:.0f}"]
+        return [name, *counts, *at, size]
+
+
+async def gather_crowd(port: int, crowd: Crowd, *, calls: int) -> None:
+    """Let all clients call at once."""
 
     async def run(client: Client) -> None:
-        nonlocal failed
         for _ in range(calls):
             began = time.perf_counter()
-            failed += not await client.call("list-panes")
-            taken.append((time.perf_counter() - began) * 1000)
+            crowd.failed += not await client.call("list-panes")
+            crowd.taken.append((time.perf_counter() - began) * 1000)
 
-    async with clients(port, number) as made:
+    async with clients(port, crowd.clients) as made:
         began = time.perf_counter()
         await asyncio.gather(*map(run, made))
-        each_s = number * calls / (time.perf_counter() - began)
-        size = megabytes(pid)
-    times = Times(taken)
-    at = [f"{times.at(share):.1f}" for share in (0.5, 0.95, 0.99)]
-    return [str(number), str(number * calls), str(failed), f"{each_s:.0f}", *at, size], failed
+        crowd.seconds += time.perf_counter() - began
 
 
 async def one_by_one(client: Client, rounds: int = 100, **arguments: Any) -> list[str]:
@@ -171,15 +187,39 @@ async def servers(most: int) -> AsyncIterator[list[str]]:
 
 
 async def crowds(arguments: argparse.Namespace) -> int:
+    """Let both servers take turns, so that what disturbs the machine disturbs both."""
     rows, lost = [], 0
-    with private_tmux() as (socket, home), server(socket, home) as (port, pid):
-        sizes = [1, arguments.clients, *((100, 300) if arguments.scale else ())]
-        for number in sizes:
-            row, failed = await crowd(port, pid, number=number, calls=arguments.calls)
-            rows.append(row)
-            lost += failed
+    programs = {"muxpilot": OURS, "version 1": version_1()}
+    with ExitStack() as stack:
+        running = {}
+        for name, program in programs.items():
+            socket, home = stack.enter_context(private_tmux())
+            running[name] = stack.enter_context(server(socket, home, program))
+        for number in [1, arguments.clients, *((100, 300) if arguments.scale else ())]:
+            found = {name: Crowd(number) for name in programs}
+            for _ in range(TURNS):
+                for name, (port, _) in running.items():
+                    await gather_crowd(port, found[name], calls=arguments.calls // TURNS)
+            rows += [found[name].row(name, megabytes(pid)) for name, (_, pid) in running.items()]
+            lost += sum(each.failed for each in found.values())
+            if number == arguments.clients:
+                verdict = compare(found)
     print_table(HEAD, rows)
+    print(f"\n{verdict}")
     return lost
+
+
+def compare(found: Mapping[str, Crowd]) -> str:
+    """Say how far the bars are met."""
+    ours, before = found["muxpilot"], found["version 1"]
+    rate = ours.each_second / before.each_second
+    slow = Times(ours.taken).at(0.95) / Times(before.taken).at(0.95)
+    met = ["missed", "met"]
+    return (
+        f"{ours.clients} clients: {rate:.1f} times the calls per second of version 1"
+        f" (>= 3.5: {met[rate >= 3.5]}); "
+        f"p95 {slow:.2f} times version 1's (<= 0.33: {met[slow <= 1 / 3]})"
+    )
 
 
 async def measured(arguments: argparse.Namespace) -> int:
@@ -195,7 +235,7 @@ async def measured(arguments: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="muxpilot behind HTTP, measured")
     parser.add_argument("--clients", type=int, default=20)
-    parser.add_argument("--calls", type=int, default=50, help="of each client")
+    parser.add_argument("--calls", type=int, default=200, help="of each client")
     parser.add_argument("--scale", action="store_true", help="also more clients, panes and tmux servers")
     return asyncio.run(measured(parser.parse_args()))
 

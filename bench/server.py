@@ -1,9 +1,11 @@
-"""The MCP server against the ways it could have been built, side by side in one run.
+"""The MCP server over stdio beside version 1, the SDK's bare server, and tmux itself, in one run.
 
-    ./dev bench server
+    ./dev bench server [--rounds N] [--starts N]
 
-The servers take turns, ten calls at a time, each on a tmux of its own. It ends with 0 whether the bars
-are met or not: a noisy machine is not a failure, but it says so.
+Version 1 is the commit before muxpilot had a protocol core of its own. Its source is put into .cache, and
+runs with the packages that are installed for development. The contestants take turns, ten calls at a time,
+each on a tmux of its own. It ends with 0 whether the bars are met or not: a noisy machine is not a failure,
+but it says so.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
@@ -26,15 +29,31 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Times, machine, print_table
 
+ROOT = Path(__file__).parents[1]
 OURS = [sys.executable, "-m", "muxpilot"]
 VARIANTS = [sys.executable, "-P", str(Path(__file__).with_name("variants.py"))]
-SHARES = {"p50": 0.5, "p99": 0.99}
+VERSION_1 = "19f4b33"
 AT_ONCE = 10
-HEAD = ("what", "ours ms", "rival ms", "ratio", "bar")
+IN_FLIGHT = 50
+CALL_HEAD = ("what", "muxpilot", "version 1", "tmux process", "against tmux", "bar")
+START_HEAD = ("what", "muxpilot", "version 1", "SDK's bare server", "ratio", "bar")
+# At p50 and at p99, against a tmux process that does the same.
+BARS = {"list-panes": (3.0, 2.5), "send-keys": (4.0, 2.5), "capture-pane": (4.0, 2.5)}
+CALLS: dict[str, dict[str, Any]] = {
+    "list-panes": {},
+    "send-keys": {"paneId": "%0", "keys": "hello"},
+    "capture-pane": {"paneId": "%0"},
+}
+FORMAT = "#{pane_id} #{pane_index} #{pane_title} #{pane_active} #{pane_width} #{pane_height} #{pane_pid}"
+PROCESSES = {
+    "list-panes": ("list-panes", "-a", "-F", FORMAT),
+    "send-keys": ("send-keys", "-t", "%0", "-l", "hello"),
+    "capture-pane": ("capture-pane", "-p", "-t", "%0"),
+}
 
 
 class Client:
-    """One server process, asked one thing at a time."""
+    """One server process."""
 
     def __init__(self, argv: list[str], home: str) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "TERM", "LANG") if name in os.environ}
@@ -42,13 +61,27 @@ class Client:
         self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, env=kept | {"HOME": home}, cwd=home)
         self._ids = count(1)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        self.send(method, params)
+        return self.receive()
+
+    def send(self, method: str, params: Mapping[str, Any]) -> None:
         self._write({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params})
+
+    def receive(self) -> Any:
+        """Return the next result."""
         assert self._process.stdout is not None
         answer = json.loads(self._process.stdout.readline())
         if "result" not in answer or answer["result"].get("isError"):
-            raise RuntimeError(f"{method}: {answer}")
+            raise RuntimeError(str(answer))
         return answer["result"]
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        return self.ask("tools/call", {"name": tool, "arguments": arguments}).get("structuredContent")
 
     def shake_hands(self) -> None:
         who = {"name": "bench", "version": "1"}
@@ -66,70 +99,150 @@ class Client:
         self._process.stdin.flush()
 
 
-def calls(
-    clients: Mapping[str, Client], tool: str, arguments: Mapping[str, Any], rounds: int
-) -> dict[str, Times]:
-    """Ten calls of each server in turn, and one before them that is not counted (see measure.interleaved)."""
-    taken: dict[str, list[float]] = {name: [] for name in clients}
+def version_1() -> list[str]:
+    """Return the command that runs version 1."""
+    folder = ROOT / ".cache" / f"source-{VERSION_1}"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        argv = ["git", "-C", str(ROOT), "archive", VERSION_1, "src"]
+        packed = subprocess.run(argv, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
+    return [*VARIANTS, "before", str(folder)]
+
+
+def interleave(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
+    """Time ten of each in turn, and one before them that is not counted (see measure.interleaved)."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds // AT_ONCE):
-        for name, client in clients.items():
+        for name, run in ways.items():
             for turn in range(-1, AT_ONCE):
                 began = time.perf_counter()
-                client.ask("tools/call", {"name": tool, "arguments": arguments})
+                run()
                 if turn >= 0:
                     taken[name].append((time.perf_counter() - began) * 1000)
     return {name: Times(times) for name, times in taken.items()}
 
 
-def starts(commands: Mapping[str, list[str]], home: str, rounds: int) -> dict[str, Times]:
-    """From the start of a process to its answer to tools/list."""
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(-1, rounds):
-        for name, argv in commands.items():
-            began = time.perf_counter()
+def tmux_process(socket: str, *words: str) -> Callable[[], object]:
+    argv = ["tmux", "-u", "-S", socket, *words]
+    return lambda: subprocess.run(argv, stdout=subprocess.DEVNULL, check=True)
+
+
+def call_rows(clients: Mapping[str, Client], socket: str, rounds: int) -> Iterator[list[str]]:
+    for tool, arguments in CALLS.items():
+        ways: dict[str, Callable[[], object]] = {
+            name: lambda client=client: client.call(tool, **arguments)  # type: ignore[misc]  # noqa: B023
+            for name, client in clients.items()
+        }
+        taken = interleave(ways | {"tmux": tmux_process(socket, *PROCESSES[tool])}, rounds)
+        for at, (name, share) in enumerate((("p50", 0.5), ("p99", 0.99))):
+            ours, before, process = (taken[way].at(share) for way in ("ours", "before", "tmux"))
+            ratio, bar = process / ours, BARS[tool][at]
+            verdict = f">= {bar:g}x: {'met' if ratio >= bar else 'missed'}"
+            cells = [f"{ours:.2f} ms", f"{before:.2f} ms", f"{process:.2f} ms"]
+            yield [f"{tool}, {name}", *cells, f"{ratio:.1f}x faster", verdict]
+
+
+def flight_row(clients: Mapping[str, Client], rounds: int) -> list[str]:
+    """Send fifty calls, and read fifty answers."""
+    rates = {}
+    for name, client in clients.items():
+        began = time.perf_counter()
+        for _ in range(rounds):
+            for _ in range(IN_FLIGHT):
+                client.send("tools/call", {"name": "list-panes", "arguments": {}})
+            for _ in range(IN_FLIGHT):
+                client.receive()
+        rates[name] = rounds * IN_FLIGHT / (time.perf_counter() - began)
+    cells = [f"{rates[name]:.0f}/s" for name in ("ours", "before")]
+    return [f"list-panes, {IN_FLIGHT} in flight", *cells, "", "", ""]
+
+
+def command_row(clients: Mapping[str, Client], rounds: int) -> list[str]:
+    panes = {name: client.call("create-session", name="shell")["paneId"] for name, client in clients.items()}
+    ways: dict[str, Callable[[], object]] = {
+        name: lambda client=client, name=name: client.call(  # type: ignore[misc]
+            "execute-command", paneId=panes[name], command="true"
+        )
+        for name, client in clients.items()
+    }
+    taken = interleave(ways, rounds)
+    cells = [f"{taken[name].at(0.5):.1f} ms" for name in ("ours", "before")]
+    return ["execute-command true, p50", *cells, "", "", "see ./dev bench commands"]
+
+
+def start_rows(rounds: int) -> Iterator[list[str]]:
+    """Time starts to the answer to tools/list. The first start of each is not counted: it writes caches."""
+    with private_tmux() as (socket, home):
+        where = ["--socket", socket]
+        commands = {"ours": [*OURS, *where], "before": [*version_1(), *where], "bare": [*VARIANTS, "bare"]}
+        for argv in commands.values():
             client = Client(argv, home)
             client.shake_hands()
-            client.ask("tools/list", {})
-            if turn >= 0:
-                taken[name].append((time.perf_counter() - began) * 1000)
+            time.sleep(2)  # the manifest is written after a second
             client.close()
-    return {name: Times(times) for name, times in taken.items()}
+        taken: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(rounds):
+            for name, argv in commands.items():
+                taken[name].append(start_once(argv, home))
+        ours, before, bare = (Times(taken[name]).at(0.5) for name in ("ours", "before", "bare"))
+        yield _start_row("start to tools/list, median", ours, before, bare)
+        manifests = Path(home) / ".cache" / "muxpilot"
+        first = []
+        for _ in range(rounds):
+            shutil.rmtree(manifests, ignore_errors=True)
+            first.append(start_once(commands["ours"], home))
+        yield _start_row("the same, without a manifest", Times(first).at(0.5), before, bare)
 
 
-def measured(arguments: argparse.Namespace) -> Iterator[list[str]]:
-    rivals = {"a tmux process per call": "spawning", "the SDK's stdio": "sdk-stdio"}
-    commands = {"ours": OURS} | {name: [*VARIANTS, variant] for name, variant in rivals.items()}
-    bars = {"a tmux process per call": 4.0}
+def _start_row(what: str, ours: float, before: float, bare: float) -> list[str]:
+    verdict = "met" if ours / bare <= 0.3 and ours < 350 else "missed"
+    cells = [f"{value:.0f} ms" for value in (ours, before, bare)]
+    return [what, *cells, f"{ours / bare:.2f}x the SDK's", f"<= 0.3x, below 350 ms: {verdict}"]
+
+
+def start_once(argv: list[str], home: str) -> float:
+    began = time.perf_counter()
+    client = Client(argv, home)
+    client.shake_hands()
+    client.ask("tools/list", {})
+    taken = (time.perf_counter() - began) * 1000
+    client.close()
+    return taken
+
+
+def memory_row(clients: Mapping[str, Client], bare: Client) -> list[str]:
+    """Measure after the calls above, which are more than a thousand."""
+    sizes = {name: _memory_mb(client.pid) for name, client in (*clients.items(), ("bare", bare))}
+    verdict = "met" if sizes["ours"] < 36 else "missed"
+    cells = [f"{sizes[name]:.1f} MB" for name in ("ours", "before", "bare")]
+    ratio = f"{sizes['ours'] / sizes['before']:.2f}x version 1"
+    return ["memory after the calls (RSS)", *cells, ratio, f"< 36 MB: {verdict}"]
+
+
+def _memory_mb(pid: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def measure(arguments: argparse.Namespace) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows about calls, and those about starts and memory."""
     with ExitStack() as stack:
         clients = {}
-        for name, argv in commands.items():
+        for name, argv in (("ours", OURS), ("before", version_1())):
             socket, home = stack.enter_context(private_tmux())
             clients[name] = client = Client([*argv, "--socket", socket], home)
             stack.callback(client.close)
             client.shake_hands()
-        for tool, given in {"list-panes": {}, "send-keys": {"paneId": "%0", "keys": "hello"}}.items():
-            taken = calls(clients, tool, given, arguments.rounds)
-            ours = taken.pop("ours")
-            for rival, times in taken.items():
-                for name, share in SHARES.items():
-                    what = f"{tool} {name}, against {rival}"
-                    yield faster(what, ours.at(share), times.at(share), bars.get(rival))
-    yield start_up(arguments.starts)
-
-
-def start_up(rounds: int) -> list[str]:
-    with private_tmux() as (socket, home):
-        taken = starts({"ours": [*OURS, "--socket", socket], "bare": [*VARIANTS, "bare"]}, home, rounds)
-    mine, least = taken["ours"].at(0.5), taken["bare"].at(0.5)
-    verdict = "met" if mine / least <= 1.3 else "missed"
-    what = "start to tools/list, median, against the SDK's bare server"
-    return [what, f"{mine:.0f}", f"{least:.0f}", f"{mine / least:.2f}x as long", f"<= 1.3x: {verdict}"]
-
-
-def faster(what: str, ours_ms: float, rival_ms: float, bar: float | None) -> list[str]:
-    ratio = rival_ms / ours_ms
-    verdict = "" if bar is None else f">= {bar:g}x: {'met' if ratio >= bar else 'missed'}"
-    return [what, f"{ours_ms:.2f}", f"{rival_ms:.2f}", f"{ratio:.2f}x faster", verdict]
+        bare = Client([*VARIANTS, "bare"], home)
+        stack.callback(bare.close)
+        bare.shake_hands()
+        spare, _ = stack.enter_context(private_tmux())
+        calls = list(call_rows(clients, spare, arguments.rounds))
+        calls.append(flight_row(clients, arguments.rounds // IN_FLIGHT))
+        calls.append(command_row(clients, arguments.rounds // 5))
+        memory = memory_row(clients, bare)
+    return calls, [*start_rows(arguments.starts), memory]
 
 
 @contextmanager
@@ -154,10 +267,12 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=9, help="starts of each server")
     arguments = parser.parse_args()
     version = subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout.strip()
-    rows = list(measured(arguments))
+    calls, starts = measure(arguments)
     print(f"{machine()}, {version}; {arguments.rounds} calls and {arguments.starts} starts of each,", end=" ")
     print(f"load {os.getloadavg()[0]:.1f}\n")
-    print_table(HEAD, rows)
+    print_table(CALL_HEAD, calls)
+    print()
+    print_table(START_HEAD, starts)
 
 
 if __name__ == "__main__":

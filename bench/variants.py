@@ -1,12 +1,9 @@
-"""Servers to measure against: `python bench/variants.py spawning|sdk-stdio|bare [ARGS of muxpilot]`."""
+"""Servers to measure against: `python bench/variants.py spawning|before FOLDER|bare [ARGS of muxpilot]`."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 
 
@@ -34,23 +31,12 @@ def spawning(argv: list[str]) -> int:
     return main(argv)
 
 
-def sdk_stdio(argv: list[str]) -> int:
-    """muxpilot on the SDK's own stdio transport."""
-    from mcp.server.stdio import stdio_server
-
+def before(argv: list[str]) -> int:
+    """Run version 1, whose source is in the folder that comes first."""
+    sys.path.insert(0, f"{argv[0]}/src")
     from muxpilot.cli.main import main
-    from muxpilot.server import lifecycle
 
-    async def unknown() -> None:
-        """The SDK finds out itself how the client opens."""
-
-    @asynccontextmanager
-    async def threads() -> AsyncIterator[Any]:
-        async with stdio_server() as (incoming, outgoing):
-            yield SimpleNamespace(incoming=incoming, outgoing=outgoing, leave=lambda: None, opening=unknown)
-
-    vars(lifecycle)["stdio"] = threads
-    return main(argv)
+    return main(argv[1:])
 
 
 def bare(argv: list[str]) -> int:
@@ -75,7 +61,7 @@ def bare(argv: list[str]) -> int:
     return 0
 
 
-VARIANTS = {"spawning": spawning, "sdk-stdio": sdk_stdio, "bare": bare}
+VARIANTS = {"spawning": spawning, "before": before, "bare": bare}
 
 if __name__ == "__main__":
     raise SystemExit(VARIANTS[sys.argv[1]](sys.argv[2:]))

@@ -15,10 +15,11 @@ python3Packages.buildPythonApplication {
 
   dependencies = with python3Packages; [
     google-re2
-    mcp
+    httptools
     rapidfuzz
     tree-sitter
     tree-sitter-grammars.tree-sitter-bash
+    uvicorn
   ];
 
   makeWrapperArgs = [ "--prefix PATH : ${lib.makeBinPath [ tmux ]}" ];

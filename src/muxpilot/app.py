@@ -27,7 +27,7 @@ from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
 from muxpilot.tmux.tmux import make_journals
-from muxpilot.tools import RESOURCES, TOOLS
+from muxpilot.tools import COMPLETIONS, RESOURCES, TOOLS
 from muxpilot.tools.commands import execute_command, list_commands
 from muxpilot.tools.context import Context, Services
 from muxpilot.tools.pane_text import capture_pane
@@ -108,7 +108,7 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
     }
     if may_start_journals:
         _allow_taking_over(services, dispatch)
-    resources = Resources(dispatch, servers, RESOURCES, live)
+    resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
 

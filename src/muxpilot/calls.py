@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from muxpilot.protocol.elicitation import PersonAnswer, Question
 from muxpilot.records import record
 from muxpilot.tmux import Tmux
 from muxpilot.toolkit.answers import Answer
@@ -22,6 +23,10 @@ Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
 # Gets the result of a watch (`watch.result.WatchResult`) and the exit code of a program that has ended.
 OnWatchEnd = Callable[[Any, int | None], Awaitable[None]]
+
+# Puts a question to the person who uses the client. Raises Unavailable if the client cannot ask, and
+# InputRequired where the client shall repeat its call with the answer.
+AskPerson = Callable[[Question], Awaitable[PersonAnswer]]
 
 # For a tool that acts on servers or panes which its arguments do not name as targets: raises Denied for one.
 CheckPart = Callable[[Tmux, Mapping[str, Any]], Coroutine[Any, Any, None]]
@@ -57,6 +62,8 @@ class Caller:
     on_watch_end: OnWatchEnd | None = None
     # Gets the id of each watch that ends with the client's connection.
     own_watch: Callable[[str], None] = watch_not_owned
+    # None where there is no client that could ask: on the command line.
+    ask_person: AskPerson | None = None
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from muxpilot.calls import (
 )
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput, Denied, MuxpilotError, NotAnswering, NotFound
+from muxpilot.protocol.elicitation import InputRequired
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.tmux.connection.connection import without_policy_filter
 from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
@@ -101,7 +102,8 @@ class Dispatch:
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """Run a tool. Return an answer for each failure that a caller can correct.
 
-        Raise UnknownTool for a name that is not offered, and nothing else.
+        Raise UnknownTool for a name that is not offered, InputRequired for a question that the client must
+        answer first, and nothing else.
         """
         found = self._in_scope.get(name)
         tool = found.select_variant(raw) if found is not None else None
@@ -190,6 +192,9 @@ class Dispatch:
                     return await self._run(record, tool, arguments, caller, trace)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
+            raise
+        except InputRequired:
+            record.outcome = "input-required"
             raise
         except TimeoutError:
             trace.debug("deadline passed", deadline_s=deadline_s)

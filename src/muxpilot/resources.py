@@ -15,7 +15,7 @@ from muxpilot.tmux import ListedPane, PaneId, Window
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.resource_rows import ResourceRow
+from muxpilot.toolkit.resource_rows import CompletionRow, ResourceRow
 from muxpilot.trace import area
 
 # Errors that mean that nothing is there, also if no tmux runs. All others mean "could not ask".
@@ -45,6 +45,7 @@ class ResourceEntry:
     uri: str
     name: str
     mime: str
+    description: str
 
 
 class LiveSource(Protocol):
@@ -93,8 +94,10 @@ class Resources:
         servers: TmuxServers,
         rows: Sequence[ResourceRow],
         live: Mapping[str, LiveSource],
+        completions: Sequence[CompletionRow] = (),
     ) -> None:
         self.rows = rows
+        self._completions = {row.variable: row for row in completions}
         self._dispatch = dispatch
         self._servers = servers
         self._live = live
@@ -118,12 +121,10 @@ class Resources:
         plain = [row for row in self.rows if row.variable is None]
         if not await self._dispatch.may_read(plain[0].tool):  # the server itself may be out of reach
             return []
-        entries = [ResourceEntry(row.template, row.title, row.mime) for row in plain if self._is_listed(row)]
+        entries = [_entry(row, row.template, row.title) for row in plain if self._is_listed(row)]
         for variable, source in self._live.items():
             for row in self._listed_rows(variable):
-                entries += [
-                    ResourceEntry(_fill(row, item), title, row.mime) for item, title in source.entries()
-                ]
+                entries += [_entry(row, _fill(row, item), title) for item, title in source.entries()]
         tmux = self._servers.default
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
@@ -138,12 +139,25 @@ class Resources:
             *self._panes(windows, panes),
         ]
 
+    async def list_values(self, variable: str) -> Sequence[str]:
+        """Return the values of a variable that the policy lets a client see, for completion."""
+        row = self._completions.get(variable)
+        if row is None or not self._dispatch.is_tool_open(row.tool):
+            return []
+        answer = await self._dispatch.read(row.tool, {})
+        if answer.error == NoServer.code:
+            return []
+        if answer.error is not None or answer.structured is None:
+            raise ResourceFailed(answer.text, is_missing=False)
+        found = (str(each[field]) for each in answer.structured[row.rows] for field in row.fields)
+        return list(dict.fromkeys(found))
+
     async def _list_readable(
         self, variable: str, noun: str, names: Iterable[tuple[str, str]]
     ) -> Sequence[ResourceEntry]:
         """Return the resources of those objects, given by id and name, that the policy lets a client read."""
         return [
-            ResourceEntry(_fill(row, identity), f"{noun} {sanitize_text(name)}", row.mime)
+            _entry(row, _fill(row, identity), f"{noun} {sanitize_text(name)}")
             for row in self._listed_rows(variable)
             for identity, name in names
             if await self._dispatch.may_read(row.tool, **{variable: identity})
@@ -157,7 +171,7 @@ class Resources:
             name = sanitize_text(f"Pane {pane.id} of {session}: {pane.current_command}")
             for row in self._listed_rows("paneId"):
                 title = f"{name} (facts)" if row.template.endswith("/info") else name
-                entries.append(ResourceEntry(_fill(row, _encode_pane(pane.id)), title, row.mime))
+                entries.append(_entry(row, _fill(row, _encode_pane(pane.id)), title))
         return entries
 
     def _listed_rows(self, variable: str) -> Sequence[ResourceRow]:
@@ -311,7 +325,12 @@ def _decode_value(name: str, text: str) -> object:
 
 
 def _encode_pane(pane: PaneId) -> str:
-    return pane.replace("%25", "%2525", 1) if len(pane) > 3 else pane
+    """Return a pane's id as an address must spell it: a lone percent sign is not allowed there."""
+    return pane.replace("%", "%25", 1)
+
+
+def _entry(row: ResourceRow, uri: str, name: str) -> ResourceEntry:
+    return ResourceEntry(uri, name, row.mime, row.description)
 
 
 def _fill(row: ResourceRow, value: str) -> str:

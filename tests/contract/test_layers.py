@@ -48,7 +48,8 @@ LAYERS: dict[str, str] = {
     "buffers": "patterns",
     # config.scope: a tool says in which scopes it is offered.
     "toolkit": "config terminal tmux",
-    "calls": "tmux toolkit",
+    # A tool may put a question to the person who uses the client.
+    "calls": "protocol tmux toolkit",
     "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
     "toolkit watch",
     # tools: a dialect is a table over them.
@@ -56,12 +57,13 @@ LAYERS: dict[str, str] = {
     "policy": "config patterns processes shell_table tmux toolkit",
     "audit": "calls config processes tmux toolkit",
     "call_progress": "calls",
-    "dispatch": "call_progress calls config tmux toolkit",
+    "dispatch": "call_progress calls config protocol tmux toolkit",
     "resources": "terminal tmux toolkit",
     "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
     "tmux tools watch",
+    "protocol": "",
     "web": "config",
-    "server": "app calls config resources toolkit watch web",
+    "server": "app calls config protocol resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",
     "cli": "app audit calls config files pictures policy processes record server shell_table terminal tmux "
     "toolkit tools view web",
@@ -75,11 +77,7 @@ LIBRARIES = {
     "rapidfuzz": "patterns",
     "tree_sitter": "policy",
     "tree_sitter_bash": "policy",
-    "mcp": "server",
-    "mcp_types": "server",
-    "anyio": "server",
-    "pydantic": "server",
-    "starlette": "server",
+    "httptools": "web",
     "uvicorn": "web",
 }
 

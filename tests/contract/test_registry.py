@@ -7,7 +7,6 @@ import json
 import statistics
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import jsonschema
 
@@ -97,9 +96,7 @@ def on_the_wire(scope: Scope) -> str:
     from muxpilot.server.mcp_server import MuxpilotServer
 
     server = MuxpilotServer(build(Settings(scope=scope, socket="/tmp/mx-none/s")))
-    result: Any = server._tools
-    text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
-    return text
+    return server.introduction.tools
 
 
 def tokens(text: str) -> int:

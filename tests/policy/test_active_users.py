@@ -185,8 +185,8 @@ async def test_a_client_sees_the_policy(monkeypatch: pytest.MonkeyPatch) -> None
             await rig.client.read_resource(f"tmux://pane/{hidden.pane}")
         assert caught.value.error.code != -32002
         uris = {str(row.uri) for row in (await rig.client.list_resources()).resources}
-        assert f"tmux://pane/{made.pane}" in uris
-        assert f"tmux://pane/{hidden.pane}" not in uris
+        assert f"tmux://pane/%25{made.pane[1:]}" in uris
+        assert f"tmux://pane/%25{hidden.pane[1:]}" not in uris
 
 
 async def test_what_a_pane_prints_unseen_reaches_no_client(under: Policy, place: PolicyPlace) -> None:

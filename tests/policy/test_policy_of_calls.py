@@ -68,8 +68,8 @@ async def test_lists_show_only_allowed_sessions(under: Policy, place: PolicyPlac
         assert shown == {place.panes[name] for name in ("one", "two", "three")}
         assert {m["paneId"] for m in (await it.call("search-panes", query="$"))["matches"]} <= shown
         uris = {entry.uri for entry in await it.app.resources.list()}
-        assert f"tmux://pane/{place.panes['one']}" in uris
-        assert f"tmux://pane/{place.panes['far']}" not in uris
+        assert f"tmux://pane/%25{place.panes['one'][1:]}" in uris
+        assert f"tmux://pane/%25{place.panes['far'][1:]}" not in uris
         answer = await it.app.dispatch.call("find-session", {"name": "oth*"})
         assert answer.error == "not-found"
 
@@ -234,7 +234,7 @@ async def test_every_resource_that_is_listed_can_be_read(
         entries = await it.app.resources.list()
         for entry in entries:
             await it.app.resources.read(entry.uri)
-    shows = any(entry.uri == f"tmux://pane/{place.panes['one']}" for entry in entries)
+    shows = any(entry.uri == f"tmux://pane/%25{place.panes['one'][1:]}" for entry in entries)
     assert shows is ("[]" not in rule)
 
 

@@ -1,6 +1,6 @@
 """A process that has imported muxpilot, and forks into a muxpilot server for each test that asks.
 
-A new Python that imports the MCP SDK costs almost a second of CPU; a fork costs a few milliseconds. The
+A new Python that imports muxpilot costs a quarter of a second of CPU; a fork costs a few milliseconds. The
 forked server has the arguments, environment, folder and descriptors of a new process. Tests about the
 start, the end or the memory of a process use a new one.
 """

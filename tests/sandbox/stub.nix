@@ -41,7 +41,7 @@ let
         in
         make (builtins.intersectAttrs (builtins.functionArgs make) pkgs // args);
       python3Packages =
-        named [ "google-re2" "hatchling" "mcp" "rapidfuzz" "tree-sitter" ]
+        named [ "google-re2" "hatchling" "httptools" "rapidfuzz" "tree-sitter" "uvicorn" ]
         // {
           tree-sitter-grammars = named [ "tree-sitter-bash" ];
           buildPythonApplication = args: args // { outPath = package args.pname; };

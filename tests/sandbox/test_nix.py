@@ -140,5 +140,5 @@ def test_the_package_names_what_the_project_needs() -> None:
     project = tomllib.loads((NIX.parent / "pyproject.toml").read_text())["project"]
     text = (NIX / "package.nix").read_text()
     assert f'version = "{project["version"]}"' in text
-    for row in project["dependencies"]:
+    for row in (*project["dependencies"], *project["optional-dependencies"]["http"]):
         assert row.split(">")[0].split("[")[0] in text

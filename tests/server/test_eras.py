@@ -134,7 +134,8 @@ async def test_a_modern_failure_is_the_same_failure(modern: Wire) -> None:
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith("Pane '%99' not found.")
     assert (await modern.error("tools/call", {"name": "no-such-tool"}))["code"] == -32602
-    assert (await modern.error("resources/read", {"uri": "tmux://pane/%99"}))["code"] == -32002
+    fault = await modern.error("resources/read", {"uri": "tmux://pane/%99"})
+    assert (fault["code"], fault["data"]) == (-32602, {"uri": "tmux://pane/%99"})
 
 
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/subscribe", "initialize"])

@@ -16,16 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anyio
-import mcp_types as types
 import pytest
 import pytest_asyncio
-from mcp.shared.message import SessionMessage
 
 from muxpilot.app import build
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.protocol.messages import RpcRequest, encode_result
 from muxpilot.server import stdio
 from muxpilot.server.fd_streams import ByteWriter, LineReader
 from muxpilot.tools import TOOLS
@@ -291,24 +289,21 @@ async def test_requests_wait_in_the_pipe_while_too_many_answers_are_unread(
         reader = LineReader(requests[1].fileno())
         incoming = stdio.IncomingMessages(reader, writer, unanswered)
         outgoing = stdio.OutgoingMessages(writer, unanswered)
-        taken: list[types.RequestId] = []
+        taken: list[int | str] = []
 
         async def serve() -> None:
-            async with anyio.create_task_group() as tasks:
-                async for item in incoming:
-                    assert isinstance(item, SessionMessage)
-                    assert isinstance(item.message, types.JSONRPCRequest)
-                    taken.append(item.message.id)
-                    answer = types.JSONRPCResponse(
-                        jsonrpc="2.0", id=item.message.id, result={"text": "x" * 10_000}
-                    )
-                    tasks.start_soon(outgoing.send, SessionMessage(answer))
+            async with asyncio.TaskGroup() as tasks:
+                while (message := await incoming.receive()) is not None:
+                    assert isinstance(message, RpcRequest)
+                    taken.append(message.id)
+                    answer = encode_result(message.id, {"text": "x" * 10_000})
+                    tasks.create_task(outgoing.send_answer(message.id, answer))
 
         async def is_full() -> bool:
             return len(unanswered._ids) == 50
 
-        async with asyncio.timeout(20), anyio.create_task_group() as tasks:
-            tasks.start_soon(serve)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+            tasks.create_task(serve())
             loop = asyncio.get_running_loop()
             lines = b"".join(b'{"jsonrpc": "2.0", "id": %d, "method": "ping"}\n' % at for at in range(2000))
             sending = asyncio.create_task(loop.sock_sendall(requests[0], lines))
@@ -329,14 +324,13 @@ async def test_whoever_stops_waiting_leaves_a_whole_line_behind() -> None:
     """Cancel a call while its answer is written: the line must stay whole."""
     with _socketpair() as (near, far):
         outgoing = stdio.OutgoingMessages(ByteWriter(far.fileno()), stdio.PendingRequests())
-        big = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "x" * 2_000_000})
-        writing = asyncio.create_task(outgoing.send(SessionMessage(big)))
+        big = encode_result(1, {"text": "x" * 2_000_000})
+        writing = asyncio.create_task(outgoing.send(big))
         await asyncio.sleep(0)
         assert not writing.done()
         writing.cancel()
         await asyncio.wait([writing])
-        small = types.JSONRPCResponse(jsonrpc="2.0", id=2, result={})
-        after = asyncio.create_task(outgoing.send(SessionMessage(small)))
+        after = asyncio.create_task(outgoing.send(encode_result(2, {})))
         received = b""
         async with asyncio.timeout(20):
             while received.count(b"\n") < 2:

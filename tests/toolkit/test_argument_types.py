@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_told_with_what_is_allowed(annotation: Any, value: 
         (str, {"type": "string"}),
         (PERCENT, {"type": "integer", "minimum": 1, "maximum": 99}),
         (int | None, {"type": "integer"}),
-        (int | str | None, {"type": ["integer", "string"]}),
+        (int | str | None, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (list[PaneId], {"type": "array", "items": {"type": "string"}}),
         (dict[str, str], {"type": "object", "additionalProperties": {"type": "string"}}),

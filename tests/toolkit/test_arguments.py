@@ -11,6 +11,7 @@ from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.arguments import arguments_of, input_schema, parse_arguments, schema_for_listing
+from muxpilot.tools import TOOLS
 
 
 async def example(
@@ -101,3 +102,15 @@ def test_a_listing_leaves_out_wide_limits_and_false() -> None:
     shown = {"wide": {}, "narrow": narrow, "flag": {}}
     assert schema_for_listing(schema) == {"type": "object", "properties": shown}
     assert properties["wide"] == {"minimum": 0, "maximum": 1000}
+
+
+def test_an_empty_text_for_an_optional_id_means_that_it_is_not_given() -> None:
+    """Strict conversions make every argument required: clients then send "" for those that they leave out."""
+    by_name = {tool.name: tool for tool in TOOLS}
+    for name in ("list-panes", "list-windows", "list-commands"):
+        tool = by_name[name]
+        empty = {row.wire_name: "" for row in tool.arguments if row.is_optional_id}
+        assert "socket" in empty
+        assert parse_arguments(tool.arguments, empty) == parse_arguments(tool.arguments, {})
+    with pytest.raises(BadInput):
+        parse_arguments(by_name["kill-pane"].arguments, {"paneId": ""})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import sys
 from argparse import Namespace
@@ -11,7 +10,8 @@ from contextlib import contextmanager
 
 from muxpilot.config.model import HttpSettings, Settings
 from muxpilot.errors import BadInput
-from muxpilot.tmux import version
+from muxpilot.server.first_answers import answer_first
+from muxpilot.server.manifest import load_manifest
 
 _TEXT_FOR_A_PERSON = """\
 muxpilot is an MCP server: an MCP client starts it and talks to it through pipes.
@@ -30,14 +30,26 @@ def run(settings: Settings, arguments: Namespace) -> int:
     if sys.stdin.isatty():
         print(_TEXT_FOR_A_PERSON, file=sys.stderr)
         return 0
-    _check_tmux(settings)
-    with _garbage_collection_paused():
-        from muxpilot.server.lifecycle import (
-            serve_stdio,
-        )  # the SDK takes most of a second to import: other commands do without
+    introduction, handover = load_manifest(settings), None
+    if introduction is None:
+        _check_tmux(settings)
+        _load_engine()
+    else:  # an earlier start has checked the same tmux
+        handover = answer_first(introduction, _load_engine)
+        if handover is None:
+            return 0
+    import asyncio
 
-    asyncio.run(serve_stdio(settings))
+    from muxpilot.server.lifecycle import serve_stdio
+
+    asyncio.run(serve_stdio(settings, handover))
     return 0
+
+
+def _load_engine() -> None:
+    """Load what serving needs. It takes much longer than the first answers."""
+    with _garbage_collection_paused():
+        import muxpilot.server.lifecycle  # noqa: F401
 
 
 def _serve_http(settings: Settings, http: HttpSettings) -> int:
@@ -46,6 +58,8 @@ def _serve_http(settings: Settings, http: HttpSettings) -> int:
     secret, sockets = read_token(http), open_listeners(http)
     _check_tmux(settings)
     with _garbage_collection_paused():
+        import asyncio
+
         from muxpilot.server.http_server import serve_http
 
     def announce(address: str) -> None:
@@ -57,7 +71,9 @@ def _serve_http(settings: Settings, http: HttpSettings) -> int:
 
 def _check_tmux(settings: Settings) -> None:
     if settings.ssh is None:  # over ssh, the tmux of the other host counts; it is checked when it is used
-        version.require_installed()
+        from muxpilot.tmux.version import require_installed
+
+        require_installed()
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""MCP over stdio and HTTP. No other package imports the SDK."""
+"""MCP over stdio and HTTP: the transports around `protocol/`, and the handlers of its methods."""

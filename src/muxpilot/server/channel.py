@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
-import mcp_types as types
-from mcp.server.session import ServerSession
-
+from muxpilot.server.client_connection import ClientConnection
 from muxpilot.toolkit.answers import to_json
 from muxpilot.watch.result import WatchResult
 
@@ -15,13 +13,11 @@ CAPABILITY: dict[str, dict[str, Any]] = {"claude/channel": {}}
 METHOD = "notifications/claude/channel"
 
 
-def push_watch_results(session: ServerSession) -> Callable[[WatchResult, int | None], Awaitable[None]]:
+def push_watch_results(client: ClientConnection) -> Callable[[WatchResult, int | None], Awaitable[None]]:
     """Return a function that pushes the result of a watch, whether a call waits for it or not."""
 
     async def push(result: WatchResult, exit_code: int | None) -> None:
-        params: dict[str, Any] = channel_message(result, exit_code)
-        notification = types.Notification[dict[str, Any], str](method=METHOD, params=params)
-        await session.send_notification(cast("types.ServerNotification", notification))
+        await client.notify(METHOD, channel_message(result, exit_code))
 
     return push
 

@@ -6,7 +6,7 @@ import asyncio
 import fcntl
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LARGEST_LINE = 4 << 20
@@ -56,6 +56,13 @@ class LineReader:
         self._waiting: asyncio.Future[None] | None = None
         self._is_watched = False
         self._is_ended = False
+        # Takes a line at once, without waking the task that waits for lines. Returns False to leave it there.
+        self.take_at_once: Callable[[bytes], bool] | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes that were read from the descriptor already."""
+        if data:
+            self._split_lines(data)
 
     def end(self) -> None:
         """Report the end of input from now on, and drop lines that were not read."""
@@ -99,8 +106,12 @@ class LineReader:
     def _on_readable(self) -> None:
         if self._waiting is None or self._waiting.done():
             self.close()  # no task waits for a line: leave the data in the pipe
-        elif self._read() and (self._lines or self._is_ended):
-            self._wake()
+        elif self._read():
+            take = self.take_at_once
+            while self._lines and take is not None and take(self._lines[0]):
+                self._lines.popleft()
+            if self._lines or self._is_ended:
+                self._wake()
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():

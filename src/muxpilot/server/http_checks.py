@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+from collections.abc import Awaitable, Callable, Mapping
 
 from muxpilot.calls import report_incident
 from muxpilot.server.fd_streams import LARGEST_LINE
-from muxpilot.server.stdio import parse_message
+from muxpilot.server.http_exchange import HttpRequest
 from muxpilot.tasks import TaskSet
 from muxpilot.trace import area
 from muxpilot.web.asgi import (
-    Asgi,
     AsgiScope,
     HttpRefusal,
     Message,
@@ -28,21 +28,12 @@ METHODS = ("GET", "POST", "DELETE")
 
 _trace = area("server").child(transport="http")
 
+HandleRequest = Callable[[HttpRequest], Awaitable[None]]
+
 # How long a request may take to send its body.
 BODY_S = 30.0
 # Limits for draining a refused body: bytes, total time, and the longest pause of the client.
 _MOST_DRAINED, _DRAIN_S, _PAUSE_S = 64 << 20, 10.0, 2.0
-
-
-class MalformedBody(HttpRefusal):
-    """The body is not a JSON-RPC message. The answer is a JSON-RPC error."""
-
-    def __init__(self, body: bytes) -> None:
-        super().__init__(400, body.decode(), **{"content-type": "application/json"})
-
-    @property
-    def body(self) -> bytes:
-        return str(self).strip().encode()
 
 
 class HttpChecks:
@@ -54,7 +45,7 @@ class HttpChecks:
     connect, we cannot know the host names that they use; there the token keeps such pages out.
     """
 
-    def __init__(self, inner: Asgi, *, token: bytes | None, is_local: bool) -> None:
+    def __init__(self, inner: HandleRequest, *, token: bytes | None, is_local: bool) -> None:
         self._inner = inner
         self._token = token
         self._is_local = is_local
@@ -84,21 +75,21 @@ class HttpChecks:
             has_answered = True
             await send(message)
 
+        method = scope["method"]
         try:
-            self._check(scope)
-            if scope["method"] == "POST":
-                receive = await _read_message(scope, receive)
-            await self._inner(scope, receive, send_and_note)
+            headers = collect_headers(scope)
+            self._check(scope, headers)
+            body = await _read_body(headers, receive) if method == "POST" else b""
+            await self._inner(HttpRequest(method, headers, scope["headers"], body, receive, send_and_note))
         except HttpRefusal as refusal:
-            _trace.info("request refused", status=refusal.status, method=scope["method"])
+            _trace.info("request refused", status=refusal.status, method=method)
             await send_refusal(send, refusal)
         except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
-            words = report_incident(f"{scope['method']} {PATH}")
+            words = report_incident(f"{method} {PATH}")
             if not has_answered:
                 await send_refusal(send, HttpRefusal(500, words))
 
-    def _check(self, scope: AsgiScope) -> None:
-        headers = collect_headers(scope)
+    def _check(self, scope: AsgiScope, headers: Mapping[bytes, bytes]) -> None:
         check_host_and_origin(headers, is_local=self._is_local)
         if self._token is not None and not self._has_token(headers.get(b"authorization", b"")):
             challenge = {"www-authenticate": "Bearer"}
@@ -116,24 +107,9 @@ class HttpChecks:
         return is_right and scheme.lower() == b"bearer"
 
 
-async def _read_message(scope: AsgiScope, receive: Receive) -> Receive:
-    """Read the body within limits and check that it is a message. Return a `receive` that repeats it."""
-    body = await _read_body(scope, receive)
-    if collect_headers(scope).get(b"content-type", b"").lower().startswith(b"application/json"):
-        message = parse_message(body)
-        if isinstance(message, bytes):
-            raise MalformedBody(message)
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return receive_again
-
-
-async def _read_body(scope: AsgiScope, receive: Receive) -> bytes:
+async def _read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+    """Read the body within limits of size and time."""
     too_large = HttpRefusal(413, f"A request may have at most {LARGEST_LINE} bytes.", connection="close")
-    headers = collect_headers(scope)
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_LINE:
         if b"expect" not in headers:  # with Expect, the client waits for our permission to send

@@ -8,49 +8,42 @@ from contextlib import suppress
 
 from muxpilot.app import build
 from muxpilot.config.model import Settings
+from muxpilot.server.client_connection import ClientConnection
+from muxpilot.server.first_answers import Handover
+from muxpilot.server.manifest import save_manifest
 from muxpilot.server.mcp_server import MuxpilotServer
-from muxpilot.server.sdk_internals import Connection, serve_connection
-from muxpilot.server.stdio import StdioStreams, open_stdio
+from muxpilot.server.stdio import open_stdio
 from muxpilot.server.stdio_dispatcher import StdioDispatcher
 from muxpilot.trace import area
 
 _CLOSE_S = 1.8
+# When the manifest is written. The first requests of a client come before.
+_SAVE_AFTER_S = 1.0
 
 _trace = area("server").child(transport="stdio")
 
 
-async def serve_stdio(settings: Settings) -> None:
-    """Serve the client on stdin and stdout. A signal ends the input, as if the client had left."""
+async def serve_stdio(settings: Settings, handover: Handover | None = None) -> None:
+    """Serve the client on stdin and stdout. A signal ends the input, as if the client had left.
+
+    `handover`: the first requests have been answered already.
+    """
     app = build(settings)
     server = MuxpilotServer(app, ends_with_client=True)
     loop = asyncio.get_running_loop()
+    if handover is None:
+        loop.call_later(_SAVE_AFTER_S, lambda: save_manifest(settings, server.introduction))
     try:
-        async with open_stdio() as streams:
+        async with open_stdio(handover.unread if handover is not None else b"") as streams:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.add_signal_handler(number, streams.end_input)
+                loop.add_signal_handler(number, streams.incoming.end)
             await app.start()
             _trace.info("serving", scope=settings.scope.value, tools=len(app.dispatch.offered))
-            await _serve_client(server, streams)
+            connection = ClientConnection(streams.outgoing.send, app.services.watches)
+            if handover is not None:
+                connection.state = handover.state
+            await StdioDispatcher(streams.incoming, streams.outgoing, connection, server.answer).run()
     finally:
         with suppress(TimeoutError):
             await asyncio.wait_for(app.close(), _CLOSE_S)
         _trace.info("stopped")
-
-
-async def _serve_client(server: MuxpilotServer, streams: StdioStreams) -> None:
-    """Serve the protocol revision that the client's first request belongs to.
-
-    The SDK's own `run` also finds that out, but passes every message through one more stream. Only revisions
-    without a handshake are left to it.
-    """
-    options = server.create_initialization_options()
-    first = await streams.first_request()
-    if first is None or first.method != "initialize":
-        await server.run(streams.incoming, streams.outgoing, options)
-        return
-    dispatcher = StdioDispatcher(streams.incoming, streams.outgoing)
-    connection = Connection.for_loop(dispatcher)
-    async with server.lifespan(server) as state:
-        await serve_connection(
-            server, dispatcher, connection=connection, lifespan_state=state, init_options=options
-        )

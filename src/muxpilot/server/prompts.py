@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from muxpilot.errors import BadInput
 from muxpilot.records import record
 
@@ -23,6 +25,15 @@ class PromptTemplate:
     description: str
     arguments: tuple[PromptArgument, ...]
     text: str
+
+    @property
+    def listing(self) -> dict[str, Any]:
+        """Return the prompt as prompts/list shows it."""
+        arguments = [
+            {"name": row.name, "description": row.description, "required": row.is_required}
+            for row in self.arguments
+        ]
+        return {"name": self.name, "description": self.description, "arguments": arguments}
 
     def fill(self, given: dict[str, str]) -> str:
         """Return the text with the arguments filled in. Raise BadInput for a missing or unknown one."""

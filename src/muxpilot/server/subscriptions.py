@@ -5,19 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
-
-from mcp.server.context import ServerRequestContext
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from muxpilot.errors import NotFound
 from muxpilot.resources import Notify, Stop
-from muxpilot.server.sdk_internals import connection_of
 from muxpilot.trace import area
 from muxpilot.watch.registry import WatchRegistry
 from muxpilot.watch.watch_run import OnWatchEnd
 
-_KEY = "muxpilot"
 # A client that does not read its notifications must not delay those of other clients.
 _NOTIFY_S = 1.0
 
@@ -31,12 +25,16 @@ class ConnectionSubscriptions:
         self._registry = watches
         self._stops: dict[str, Stop] = {}
         self._watches: set[str] = set()
+        self._is_closed = False
         self._on_end: OnWatchEnd | None = None
         self.has_list_subscription = False
 
     def add(self, uri: str, stop: Stop) -> None:
         """Keep a subscription in place of an earlier one to the same address."""
         self.remove(uri)
+        if self._is_closed:  # the client left while its request was served
+            stop()
+            return
         self._stops[uri] = stop
         _trace.debug("subscribed", uri=uri, subscriptions=len(self._stops))
 
@@ -60,6 +58,7 @@ class ConnectionSubscriptions:
         At the end of the process they are left instead: other muxpilots continue them.
         """
         _trace.debug("connection closed", subscriptions=len(self._stops), watches=len(self._watches))
+        self._is_closed = True
         for uri in tuple(self._stops):
             self.remove(uri)
         if self._on_end is not None:
@@ -67,20 +66,6 @@ class ConnectionSubscriptions:
         for identity in self._watches if not self._registry.is_closing else ():
             with suppress(NotFound):  # it has ended, and its result is no longer kept
                 await self._registry.cancel(identity)
-
-
-def subscriptions_of(
-    ctx: ServerRequestContext[Any], watches: WatchRegistry
-) -> ConnectionSubscriptions | None:
-    """Return this connection's subscriptions, or None on protocol revisions without connections."""
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return None
-    connection = connection_of(ctx)
-    if _KEY not in connection.state:
-        connection.state[_KEY] = made = ConnectionSubscriptions(watches)
-        connection.exit_stack.push_async_callback(made.close)
-    found: ConnectionSubscriptions = connection.state[_KEY]
-    return found
 
 
 def with_timeout(notify: Callable[[], Awaitable[None]]) -> Notify:

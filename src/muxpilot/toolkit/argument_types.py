@@ -200,7 +200,6 @@ def _object_of(shape: Any) -> ArgumentType:
         "type": "object",
         "properties": {camel(name): type_.schema for name, type_ in types_.items()},
         "required": [camel(name) for name in required],
-        "additionalProperties": False,
     }
     return ArgumentType(schema, check)
 
@@ -216,7 +215,8 @@ def _either(types_: list[ArgumentType]) -> ArgumentType:
                 problems.append(str(wrong).partition(", not ")[0])
         raise WrongValue(f"{' or '.join(problems)}, not {_describe(value)}")
 
-    return ArgumentType({"type": [type_.schema["type"] for type_ in types_]}, check)
+    # Not `"type": ["string", "array"]`: converters to other schemas lose the items of the array.
+    return ArgumentType({"anyOf": [type_.schema for type_ in types_]}, check)
 
 
 def _describe(value: Any) -> str:

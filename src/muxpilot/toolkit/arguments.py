@@ -32,10 +32,17 @@ class Argument:
     description: str
     default: Any
     flags: frozenset[ArgumentFlag] = frozenset()
+    # Whether it names one session, window, pane or tmux server.
+    is_id: bool = False
 
     @property
     def is_required(self) -> bool:
         return self.default is REQUIRED
+
+    @property
+    def is_optional_id(self) -> bool:
+        """Return whether an empty text means that it is not given: some clients fill in every argument."""
+        return not self.is_required and self.is_id
 
     def schema(self) -> Schema:
         """Return the JSON schema of this argument."""
@@ -61,7 +68,8 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
     if words is None:
         raise TypeError(f"the argument {parameter.name} has no description")
     marks = frozenset(extra for extra in extras if isinstance(extra, ArgumentFlag))
-    return Argument(parameter.name, camel(parameter.name), type_, words, parameter.default, marks)
+    is_id = type_.target is not None and type_.schema["type"] == "string"
+    return Argument(parameter.name, camel(parameter.name), type_, words, parameter.default, marks, is_id)
 
 
 def input_schema(arguments: tuple[Argument, ...]) -> Schema:
@@ -101,7 +109,8 @@ def _by_python_name(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> 
         if argument.name in given:
             what = f"The argument {argument.wire_name!r} is given twice."
             raise BadInput(what, "Use one spelling.", argument=argument.wire_name)
-        if value is not None or argument.is_required:
+        is_absent = value is None or (value == "" and argument.is_optional_id)
+        if argument.is_required or not is_absent:
             given[argument.name] = value
     return given
 
@@ -127,7 +136,13 @@ def schema_for_listing(schema: Schema) -> Schema:
     return rest | {"properties": properties}
 
 
+# A number may be given as a text too, wherever another text may be given.
+_NUMBER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
+
+
 def _shorten(row: Schema) -> Schema:
+    if row.get("anyOf") == _NUMBER_OR_TEXT:
+        row = {"type": "string"} | {key: value for key, value in row.items() if key != "anyOf"}
     needless = {"default"} if row.get("default") is False else set()
     if row.get("maximum", 0) >= _WIDE:
         needless |= {"minimum", "maximum"}

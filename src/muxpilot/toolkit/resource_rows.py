@@ -1,4 +1,4 @@
-"""The declaration of a resource: an address, and the tool that reads it."""
+"""The declaration of a resource: an address, the tool that reads it, and the values of its variables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ TEXT = "text/plain"
 
 
 @record
+class CompletionRow:
+    """How to complete a variable of an address: the tool that lists its values, and where they are in its
+    answer."""
+
+    variable: str
+    tool: str
+    rows: str
+    fields: tuple[str, ...]
+
+
+@record
 class ResourceRow:
     """One kind of resource. Variables in the address become arguments of the tool."""
 
@@ -18,16 +29,20 @@ class ResourceRow:
     tool: str
     title: str
     mime: str
+    description: str
     # Arguments that the address implies.
     fixed: tuple[tuple[str, object], ...] = ()
     # The tool that lists such resources, where policy may close it while the reader is open.
     lister: str | None = None
 
     @property
+    def variables(self) -> list[str]:
+        return re.findall(r"\{(\w+)\}", self.template)
+
+    @property
     def variable(self) -> str | None:
         """Return the first variable of the address, or None for a fixed address."""
-        found = re.search(r"\{(\w+)\}", self.template)
-        return found[1] if found else None
+        return next(iter(self.variables), None)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the values of the variables, or None if the address is of another kind."""

@@ -59,7 +59,7 @@ INTERNAL: frozenset[Scope] = frozenset()
 # Groups whose answers contain text that panes printed, or that programs chose as their names and folders.
 _PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list"})
 
-SOCKET = Argument("socket", "socket", argument_type(str), "Server", None)
+SOCKET = Argument("socket", "socket", argument_type(str), "Server", None, is_id=True)
 
 
 @dataclass(frozen=True, kw_only=True)

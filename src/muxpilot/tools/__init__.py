@@ -21,6 +21,7 @@ from muxpilot.tools import (
 )
 
 RESOURCES = resource_readers.RESOURCES
+COMPLETIONS = resource_readers.COMPLETIONS
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,

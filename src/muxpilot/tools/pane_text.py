@@ -54,11 +54,11 @@ async def capture_pane(
     ctx: Context,
     pane_id: PaneId,
     lines: Annotated[
-        int | None, "The last lines, with scrollback; default: the screen", Between(1, 1000000)
+        int | None, "Last lines, with scrollback; default: the screen", Between(1, 1000000)
     ] = None,
     colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
-    start: Annotated[int | str | None, "First line: 0 = top of screen, -5 = above it, - = oldest"] = None,
-    end: Annotated[int | str | None, "Last line, same numbering"] = None,
+    start: Annotated[int | str | None, "First line: 0 = top of screen, -5 above it, - oldest"] = None,
+    end: Annotated[int | str | None, "Last line"] = None,
     join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
 ) -> str:
     """Get what a pane shows now. To read only new output, use read-pane."""

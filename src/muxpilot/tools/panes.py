@@ -76,7 +76,7 @@ async def split_pane(
     direction: Annotated[
         Literal["horizontal", "vertical"], "horizontal: side by side; vertical: one above the other"
     ] = "vertical",
-    size: Annotated[int | None, "Size of the new pane in percent", Between(1, 99)] = None,
+    size: Annotated[int | None, "In percent", Between(1, 99)] = None,
     command: Annotated[
         str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
     ] = None,

@@ -53,7 +53,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
 async def run_in_repl(
     ctx: Context,
     pane_id: PaneId,
-    input: Annotated[str, "One or more lines", ArgumentFlag.LINES],
+    input: Annotated[str, "Lines", ArgumentFlag.LINES],
     prompt_pattern: Annotated[str | None, "RE2 regex; default: the prompt shown now"] = None,
     timeout: Annotated[float, "Seconds"] = 10,  # noqa: ASYNC109 - the wire's name
 ) -> ReplResult:

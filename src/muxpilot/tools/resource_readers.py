@@ -10,7 +10,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tmux import PaneId, SessionId, WindowId
 from muxpilot.tmux.servers import TmuxServers
-from muxpilot.toolkit.resource_rows import JSON, TEXT, ResourceRow
+from muxpilot.toolkit.resource_rows import JSON, TEXT, CompletionRow, ResourceRow
 from muxpilot.toolkit.resource_uris import COMMAND_RESULT
 from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
@@ -21,29 +21,80 @@ from muxpilot.watch.registry import WatchRegistry
 _LONGEST_WAIT_S = 60.0
 
 RESOURCES = (
-    ResourceRow("tmux://server/info", "server-info", "The tmux server", JSON),
-    ResourceRow("tmux://sessions", "list-sessions", "Sessions", JSON),
-    ResourceRow("tmux://clients", "list-clients", "Attached clients", JSON),
-    ResourceRow("tmux://pane/{paneId}", "capture-pane", "Screen of a pane", TEXT, lister="list-panes"),
-    ResourceRow("tmux://pane/{paneId}/info", "pane-info", "A pane", JSON),
-    ResourceRow("tmux://pane/{paneId}/tail/{lines}", "capture-pane", "The last lines of a pane", TEXT),
+    ResourceRow(
+        "tmux://server/info", "server-info", "The tmux server", JSON, "Socket, host and version of tmux"
+    ),
+    ResourceRow("tmux://sessions", "list-sessions", "Sessions", JSON, "All sessions"),
+    ResourceRow("tmux://clients", "list-clients", "Attached clients", JSON, "The terminals of people"),
+    ResourceRow(
+        "tmux://pane/{paneId}",
+        "capture-pane",
+        "Screen of a pane",
+        TEXT,
+        "What the pane shows now",
+        lister="list-panes",
+    ),
+    ResourceRow(
+        "tmux://pane/{paneId}/info",
+        "pane-info",
+        "A pane",
+        JSON,
+        "Size, program, folder and state of the pane",
+    ),
+    ResourceRow(
+        "tmux://pane/{paneId}/tail/{lines}",
+        "capture-pane",
+        "The last lines of a pane",
+        TEXT,
+        "The last lines of the pane's scrollback and screen",
+    ),
     ResourceRow(
         "tmux://pane/{paneId}/tail/{lines}/ansi",
         "capture-pane",
         "The last lines of a pane, with colours",
         TEXT,
+        "The last lines of the pane, with escape sequences for colours",
         (("colors", True),),
     ),
-    ResourceRow("tmux://window/{windowId}/info", "window-info", "A window", JSON),
-    ResourceRow("tmux://session/{sessionId}/tree", "session-tree", "A session's windows and panes", JSON),
+    ResourceRow(
+        "tmux://window/{windowId}/info",
+        "window-info",
+        "A window",
+        JSON,
+        "Name, layout and size of the window",
+    ),
+    ResourceRow(
+        "tmux://session/{sessionId}/tree",
+        "session-tree",
+        "A session's windows and panes",
+        JSON,
+        "The session with all its windows and panes",
+    ),
     ResourceRow(
         COMMAND_RESULT,
         "command-result",
         "Result of a command",
         JSON,
+        "Status, exit code and whole output of the command",
         lister="list-commands",
     ),
-    ResourceRow("tmux://watch/{watchId}", "get-watch", "State of a watch", JSON),
+    ResourceRow(
+        "tmux://watch/{watchId}",
+        "get-watch",
+        "State of a watch",
+        JSON,
+        "What the watch waits for, or its result",
+    ),
+    ResourceRow("tmux://buffer/{name}", "show-buffer", "A paste buffer", TEXT, "The content of the buffer"),
+)
+
+
+COMPLETIONS = (
+    CompletionRow("paneId", "list-panes", "panes", ("id",)),
+    CompletionRow("windowId", "list-windows", "windows", ("id",)),
+    CompletionRow("sessionId", "list-sessions", "sessions", ("name", "id")),
+    CompletionRow("commandId", "list-commands", "commands", ("commandId",)),
+    CompletionRow("name", "list-buffers", "buffers", ("name",)),
 )
 
 

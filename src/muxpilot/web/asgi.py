@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+
+# Most requests name the same host.
+_KEPT_NAMES = 64
 
 trace = area("server")
 
@@ -43,11 +47,13 @@ def check_host_and_origin(headers: Mapping[bytes, bytes], *, is_local: bool) -> 
 def collect_headers(scope: AsgiScope) -> Mapping[bytes, bytes]:
     """Return the headers. The values of a repeated one are joined, so that no check accepts them."""
     found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
+    for name, given in scope["headers"]:
+        value = given.strip(b" \t")  # blanks around a value are not part of it
         found[name] = found[name] + b", " + value if name in found else value
     return found
 
 
+@lru_cache(_KEPT_NAMES)
 def _is_local_name(host: bytes) -> bool:
     try:
         parts = urlsplit(f"//{host.decode('ascii')}")

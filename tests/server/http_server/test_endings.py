@@ -14,7 +14,7 @@ import pytest
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
-from muxpilot.server import http_server
+from muxpilot.server import http_server, http_sessions
 from tests.rigs.http_server import HttpClient, close, connect, request, request_head, serving_http
 from tests.rigs.waiting import eventually, is_running, within
 from tests.rigs.wire import LIMIT_S, Place, private_place
@@ -134,7 +134,7 @@ async def _is_left_alone(place: Place) -> bool:
 class _in_process:  # noqa: N801 - used as a function
     """The same server in this process, with a shorter time until a client counts as gone."""
 
-    def __init__(self, place: Place, *, absent_s: float, most: int = http_server.MOST_SESSIONS) -> None:
+    def __init__(self, place: Place, *, absent_s: float, most: int = http_sessions.MOST_SESSIONS) -> None:
         self._app = build(load_settings({}, scope="all", socket=place.socket))
         self._listener = sockets.create_server(("127.0.0.1", 0))
         self._stopped = asyncio.Event()

@@ -61,6 +61,20 @@ async def test_who_gets_in(web: HttpClient, headers: dict[str, str], status: int
     assert TOKEN not in response.text
 
 
+async def test_blanks_around_the_value_of_a_header_do_not_count(web: HttpClient) -> None:
+    reader, writer = await connect(web)
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+    blank = ("accept:  application/json, text/event-stream \t", f"content-length: {len(body)}  ")
+    head = request_head(web, *blank).replace(
+        b"content-type: application/json", b"content-type:\tapplication/json "
+    )
+    writer.write(head + body)
+    answer = await asyncio.wait_for(reader.read(1 << 16), LIMIT_S)
+    assert answer.startswith(b"HTTP/1.1 400 ")  # it has no session: everything else was understood
+    assert b"initialize" in answer
+    await close(writer)
+
+
 async def test_the_token_is_asked_for_before_anything_is_said(web: HttpClient) -> None:
     stranger = HttpClient(web.url)
     for method, url in (("GET", None), ("DELETE", None), ("PUT", None), ("GET", web.url + "/no")):
@@ -160,7 +174,7 @@ async def test_methods_without_a_session(
 async def test_a_request_in_no_session_is_refused_and_one_of_another_type_too(web: HttpClient) -> None:
     assert (await web.post(request("tools/list"))).status_code == 400
     assert (await web.post(request("tools/list"), mcp_session_id="none")).status_code == 404
-    assert (await web.post(initialize_request(), content_type="text/plain")).status_code == 400
+    assert (await web.post(initialize_request(), content_type="text/plain")).status_code == 415
     assert (await web.post(initialize_request(), accept="text/html")).status_code == 406
     assert (await web.send("GET", web.url.removesuffix("/mcp") + "/")).status_code == 404
 

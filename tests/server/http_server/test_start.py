@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket as sockets
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,23 @@ async def start_and_fail(folder: Path, *args: str) -> tuple[int, str]:
     assert out == b""
     assert process.returncode is not None
     return process.returncode, said.decode()
+
+
+@pytest.mark.parametrize("args", [["--http", "127.0.0.1:0"], ["view"]])
+@pytest.mark.parametrize("missing", ["uvicorn", "httptools"])
+async def test_what_must_be_installed_for_http_is_said_at_the_start(
+    folder: Path, missing: str, args: list[str]
+) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        f"from muxpilot.cli.main import main; sys.exit(main({args!r}))"
+    )
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program), stdout=pipe, stderr=pipe, env=environment(folder)
+    )
+    _, said = await asyncio.wait_for(process.communicate(), LIMIT_S)
+    assert process.returncode == 2
+    assert said.decode().splitlines() == [
+        "muxpilot: HTTP needs the packages uvicorn and httptools. Install them with muxpilot: muxpilot[http]."
+    ]
