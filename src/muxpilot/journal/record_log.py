@@ -20,13 +20,51 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot import file_lock
+from muxpilot.records import record
 from muxpilot.trace import Trace, area
 
 _MOST_BYTES = 4 << 20
 _READ_BYTES = 1 << 20
 _HEADER = b"muxpilot records 1\n"
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 Fields = Mapping[str, Any]
+
+
+@record
+class OpenFile:
+    """An open file, and which one it is."""
+
+    number: int
+    identity: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, number: int) -> OpenFile:
+        """Return an open file with its identity."""
+        found = os.fstat(number)
+        return cls(number, (found.st_dev, found.st_ino))
+
+    @property
+    def is_open(self) -> bool:
+        return self.number >= 0
+
+    def is_at(self, path: Path) -> bool:
+        """Return whether the file is still the one with this name."""
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return self.identity == (found.st_dev, found.st_ino)
+
+    def close(self) -> OpenFile:
+        """Close the file. Return what stands for none."""
+        if self.is_open:
+            os.close(self.number)
+        return _NO_FILE
+
+
+_NO_FILE = OpenFile(-1)
 
 
 class RecordLog:
@@ -36,8 +74,8 @@ class RecordLog:
         self._path = path
         self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         self._trace = trace or area("journal")
-        self._file = -1  # open for reading
-        self._append_file = -1
+        self._file = _NO_FILE  # open for reading
+        self._append_file = _NO_FILE
         self.size = 0  # of the newest file, when a record was last added
         self._offset = 0
         self._torn = b""
@@ -55,18 +93,21 @@ class RecordLog:
         """
         line = _encode(fields)
         while True:
-            file = self._find_append_file()
-            if os.write(file, line) != len(line):
+            if not self._append_file.is_open:
+                self._append_file = OpenFile.of(self._open_for_append())
+            file = self._append_file
+            if os.write(file.number, line) != len(line):
                 raise OSError("The record was not written whole.")
-            if _is_at(self._path, file):
-                self.size = os.lseek(file, 0, os.SEEK_CUR)
+            if file.is_at(self._path):
+                self.size = os.lseek(file.number, 0, os.SEEK_CUR)
                 self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
                 return self._skip_own(len(line))
             self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
+            self._append_file = file.close()
 
     def _skip_own(self, length: int) -> bool:
         """Skip what this process has just written, if nothing else is left to read before it."""
-        is_same_file = self._file >= 0 and _is_at(self._path, self._file)
+        is_same_file = self._file.identity == self._append_file.identity
         if not is_same_file or self._torn or self._offset != self.size - length:
             return False
         self._offset = self.size
@@ -79,10 +120,10 @@ class RecordLog:
             self._has_read_old = True
             self._read_old_file(found)
         for _ in range(3):  # a file that was put aside, the one after it, and one more
-            if self._file < 0 and not self._open_for_reading(self._path):
+            if not self._file.is_open and not self._open_for_reading(self._path):
                 return found
             self._read_to_end(found)
-            if _is_at(self._path, self._file):
+            if self._file.is_at(self._path):
                 return found
             self._read_to_end(found)  # what was added before it was put aside
             self._close_read_file()
@@ -102,25 +143,11 @@ class RecordLog:
 
     def close(self) -> None:
         """Close the files. A later call opens the newest one."""
-        self._close_append_file()
+        self._append_file = self._append_file.close()
         self._close_read_file()
 
-    def _find_append_file(self) -> int:
-        if self._append_file >= 0 and not _is_at(self._path, self._append_file):
-            self._close_append_file()
-        if self._append_file < 0:
-            self._append_file = self._open_for_append()
-        return self._append_file
-
-    def _close_append_file(self) -> None:
-        if self._append_file >= 0:
-            os.close(self._append_file)
-            self._append_file = -1
-
     def _close_read_file(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._file = self._file.close()
         self._torn = b""
 
     @property
@@ -148,12 +175,13 @@ class RecordLog:
 
     def _open_for_reading(self, path: Path) -> bool:
         try:
-            self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         except OSError as error:
             self._trace.warning("records cannot be read", path=path, error=error)
             return False
+        self._file = OpenFile.of(file)
         self._offset, self._torn = 0, b""
         return True
 
@@ -163,7 +191,7 @@ class RecordLog:
             self._close_read_file()
 
     def _read_to_end(self, found: list[Fields]) -> None:
-        while data := os.pread(self._file, _READ_BYTES, self._offset):
+        while data := os.pread(self._file.number, _READ_BYTES, self._offset):
             self._offset += len(data)
             *lines, self._torn = (self._torn + data).split(b"\n")
             for line in lines:
@@ -181,7 +209,7 @@ class RecordLog:
 
 def _encode(fields: Fields) -> bytes:
     """Return the line of a record. It begins with a newline too, which ends a torn line before it."""
-    text = json.dumps(fields, separators=(",", ":")).encode()
+    text = _JSON.encode(fields).encode()
     return b"\n%08x %s\n" % (zlib.crc32(text), text)
 
 
@@ -200,10 +228,3 @@ def _size_of(path: Path) -> int:
     with suppress(FileNotFoundError):
         return path.stat().st_size
     return 0
-
-
-def _is_at(path: Path, file: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False

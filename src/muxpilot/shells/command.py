@@ -191,6 +191,8 @@ class Command:
                 reason=cause or reason,
             )
         self.notify_change()
+        if transition.action is CommandAction.END and self.on_end is not None:
+            self.on_end(self)
 
     def _end(self, exit_code: int | None, reason: str | None) -> None:
         self.output.finish()
@@ -198,5 +200,3 @@ class Command:
         self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
         self.waiting_for = None
         self.ended_at = time.monotonic()
-        if self.on_end is not None:
-            self.on_end(self)

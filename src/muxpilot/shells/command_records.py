@@ -96,6 +96,7 @@ class CommandHistory:
 
     def __init__(self, trace: Trace | None = None) -> None:
         self.commands: dict[str, RecordedCommand] = {}
+        self._unfinished: dict[str, RecordedCommand] = {}
         # The nonces of shells that were given our marks, each with that of the shell outside of it, if any.
         self.nonces: dict[str, str] = {}
         self.last_typed: TypingRecord | None = None
@@ -114,11 +115,11 @@ class CommandHistory:
 
     def list_unfinished(self) -> list[RecordedCommand]:
         """Return the commands that have not ended, in the order of asking."""
-        return [command for command in self.commands.values() if command.end is None]
+        return list(self._unfinished.values())
 
     def queued_before(self, command_id: str) -> RecordedCommand | None:
         """Return the first command that was asked for before this one and was not typed yet."""
-        for command in self.commands.values():
+        for command in self._unfinished.values():
             if command.id == command_id:
                 return None
             if command.is_queued:
@@ -137,10 +138,6 @@ class CommandHistory:
 
     def forget_old(self, *, most: int, before_ns: int) -> list[str]:
         """Forget ended commands that are too many, or ended before a time. Return their ids."""
-        oldest = next(iter(self.commands.values()), None)
-        is_old = oldest is not None and (oldest.end is None or oldest.end.ended_ns < before_ns)
-        if len(self.commands) <= most and not is_old:
-            return []
         ended = [command for command in self.commands.values() if command.end is not None]
         surplus = max(0, len(ended) - most)
         old = [
@@ -171,7 +168,7 @@ class CommandHistory:
             delay_s=float(fields.get("delay", 0.0)),
             binding=fields.get("binding"),
         )
-        self.commands[command.id] = command
+        self.commands[command.id] = self._unfinished[command.id] = command
         return command
 
     def _on_type(self, fields: Fields) -> RecordedCommand | None:
@@ -228,7 +225,7 @@ class CommandHistory:
         if command is None:
             return None
         if fields["status"] == REFUSED:
-            del self.commands[command.id]
+            del self.commands[command.id], self._unfinished[command.id]
             return command
         exit_code = fields["exit"]
         command.end = EndedCommand(
@@ -238,11 +235,11 @@ class CommandHistory:
             ended_ns=int(fields["ended"]),
             place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
         )
+        del self._unfinished[command.id]
         return command
 
     def _find_unfinished(self, fields: Fields) -> RecordedCommand | None:
-        command = self.commands.get(fields["id"])
-        return command if command is not None and command.end is None else None
+        return self._unfinished.get(fields["id"])
 
     _ACTIONS: ClassVar[Mapping[str, Callable[[CommandHistory, Fields], RecordedCommand | None]]] = {
         "shell": _on_shell,

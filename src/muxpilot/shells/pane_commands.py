@@ -114,11 +114,7 @@ class PaneCommands:
 
         Others of the queue are about to be removed.
         """
-        foreign = [
-            command
-            for command in self.shared_commands.known.values()
-            if command.is_foreign and command.status is CommandStatus.RUNNING
-        ]
+        foreign = self.shared_commands.list_running_foreign()
         return [
             command
             for command in (*foreign, *self._queue)

@@ -28,6 +28,8 @@ from muxpilot.trace import Trace
 
 RECORDS_FILE = "records"
 _NS_PER_S = 1_000_000_000
+_SURPLUS = 100
+_FORGET_EVERY_S = 10.0
 
 
 @record
@@ -46,6 +48,7 @@ class PaneLog:
     ) -> None:
         self.history = CommandHistory(trace)
         self._limits = limits or RecordLimits()
+        self._forget_at = 0.0
         self.failure: str | None = None
         self.last_ticket = ""  # the last ticket that tmux is known to have accepted
         self.own_token = owners.own_token if owners is not None else "memory"
@@ -57,6 +60,8 @@ class PaneLog:
     def take_news(self) -> Sequence[Fields]:
         """Return the records that were added since the last call; the history has them already."""
         self._sync()
+        if not self._news:
+            return ()
         news, self._news = self._news, []
         return news
 
@@ -75,9 +80,12 @@ class PaneLog:
         for fields in new:
             self.history.apply(fields)
         self._news += new
-        self._forget_old()
+        # To look for old commands after each record would cost more than to write the record.
+        if len(self.history.commands) > self._limits.most + _SURPLUS or time.monotonic() > self._forget_at:
+            self._forget_old()
 
     def _forget_old(self) -> None:
+        self._forget_at = time.monotonic() + _FORGET_EVERY_S
         before_ns = time.monotonic_ns() - round(self._limits.kept_s * _NS_PER_S)
         self.history.forget_old(most=self._limits.most, before_ns=before_ns)
 

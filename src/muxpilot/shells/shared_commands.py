@@ -84,7 +84,7 @@ class SharedCommands:
     def load(self) -> Sequence[RecordedCommand]:
         """Read all records. Return the commands that have not ended, in the order of asking."""
         self.log.take_news()
-        unfinished = list(self.log.history.list_unfinished())
+        unfinished = self.log.history.list_unfinished()
         for recorded in unfinished:
             self._know(recorded)
         return unfinished
@@ -109,6 +109,15 @@ class SharedCommands:
         """Return the unfinished commands whose muxpilot is dead, or has been stopped for a while."""
         others = [one for one in self.log.history.list_unfinished() if not self.log.is_own(one)]
         return [recorded for recorded in others if self._is_abandoned(recorded)]
+
+    def list_running_foreign(self) -> list[Command]:
+        """Return the commands of other muxpilots that run, in the order of asking."""
+        unfinished = (self.known.get(recorded.id) for recorded in self.log.history.list_unfinished())
+        return [
+            command
+            for command in unfinished
+            if command is not None and command.is_foreign and command.status is CommandStatus.RUNNING
+        ]
 
     @property
     def has_foreign(self) -> bool:

@@ -25,6 +25,7 @@ from muxpilot.tmux.objects import tty_write
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.objects.typing_ticket import (
+    DEAD,
     TicketRefused,
     TypingTicket,
     last_ticket_command,
@@ -34,7 +35,6 @@ from muxpilot.tmux.objects.typing_ticket import (
 from muxpilot.tmux.quote import encode
 from muxpilot.tmux.version import PASTES_AS_CARETS
 
-_DEAD = b"dead"
 _MOST_REPEATS = 1000
 # Longer text goes through a buffer: that is faster in tmux, and a buffer may hold any bytes.
 _LONGEST_TYPED = 1024
@@ -175,17 +175,18 @@ class Input:
         """Run commands only if the pane is not dead; a paste into a dead pane crashes tmux 3.3a."""
         if not commands:
             return
-        report_dead = BracedCommands.of(("display-message", "-p", _DEAD))
         act: tuple[Command, ...] = (("copy-mode", "-q", "-t", pane), *commands)
         if ticket is not None:
-            act = (ticket.guard(pane, *act),)
-        line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, BracedCommands.of(*act))
+            line = ticket.guard(pane, *act)
+        else:
+            report_dead = BracedCommands.of(("display-message", "-p", DEAD))
+            line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, BracedCommands.of(*act))
         reply = await self._connection.run(line)
         self._raise_if_dead(pane, reply)
         raise_if_refused(reply)
 
     def _raise_if_dead(self, pane: PaneId, reply: CommandReply) -> None:
-        if any(block.lines == (_DEAD,) for block in reply.blocks):
+        if any(block.lines == (DEAD.encode(),) for block in reply.blocks):
             raise PaneDead(f"The program of pane {pane!r} has ended.")
 
 

@@ -17,6 +17,9 @@ from muxpilot.tmux.connection.protocol import CommandReply
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 
+# What is printed instead of what was asked for, if the pane's program has ended.
+DEAD = "dead"
+
 _OPTION = "@muxpilot_typed"
 _REFUSED = "ticket refused after "
 _NAME = re.compile(r"[\w.-]{0,80}", re.ASCII)
@@ -38,12 +41,15 @@ class TypingTicket:
     after: str = ""
 
     def guard(self, pane: PaneId, *commands: Command) -> Command:
-        """Return a command that uses the ticket and runs `commands`, or prints that it is refused."""
+        """Return a command that uses the ticket and runs `commands`, or prints that it is refused.
+
+        The ticket of a dead pane is refused too: tmux drops keys to it silently.
+        """
         if not self.name or not all(_NAME.fullmatch(name) for name in (self.name, self.after)):
             raise ValueError("The name of a ticket is a word.")
-        refuse = ("display-message", "-p", "-t", pane, f"{_REFUSED}#{{{_OPTION}}}")
+        refuse = ("display-message", "-p", "-t", pane, f"#{{?pane_dead,{DEAD},{_REFUSED}#{{{_OPTION}}}}}")
         return (
-            *("if-shell", "-F", "-t", pane, f"#{{==:#{{{_OPTION}}},{self.after}}}"),
+            *("if-shell", "-F", "-t", pane, f"#{{==:#{{pane_dead}} #{{{_OPTION}}},0 {self.after}}}"),
             BracedCommands.of(("set-option", "-p", "-t", pane, _OPTION, self.name), *commands),
             BracedCommands.of(refuse),
         )
