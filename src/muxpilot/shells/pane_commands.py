@@ -37,6 +37,7 @@ from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
+_NOT_RECORDED = "Its muxpilot could not write down whether it has run, and has ended."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
@@ -178,10 +179,14 @@ class PaneCommands:
             if recorded.is_queued and not await self._may_run(recorded.text):
                 self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
                 continue
+            recovery = PaneRecovery(self.pane, self._reader)
             if recorded.is_typed:
-                await PaneRecovery(self.pane, self._reader).check_typed(recorded)
+                await recovery.check_typed(recorded)
+            is_doubtful = recorded.is_queued and await recovery.may_be_typed()
             command = self.shared_commands.take_over(recorded)
-            if command is not None:
+            if command is not None and is_doubtful:
+                command.mark_lost(_NOT_RECORDED, cause="not-recorded")
+            elif command is not None:
                 self._queue.append(command)
         # Those that run come first, then the order of asking.
         order = sorted(self._queue, key=lambda one: (one.status is CommandStatus.QUEUED, one.submitted_at))
@@ -213,8 +218,11 @@ class PaneCommands:
 
     def _drop_replaced_shell(self) -> None:
         """Forget the shell of a pane in which a person has started another program since."""
-        outermost = self.stack.shells[0] if self.stack.shells else None
-        if outermost is not None and not self.pane.is_remote and outermost.pid != self.pane.row.pid:
+        outermost, pid = self.stack.shells[0] if self.stack.shells else None, self.pane.row.pid
+        last = self.shared_commands.log.history.last_typed
+        # A shell may have another process than its pane: that of a wrapper, or one on another host.
+        is_same = self.pane.is_remote or (last is not None and last.pane_pid == pid)
+        if outermost is not None and not is_same and outermost.pid != pid:
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 

@@ -104,10 +104,11 @@ class PaneLog:
         stack: Sequence[Fields],
         text: str = "",
         line: int = 0,
+        pane_pid: int = 0,
     ) -> TypingRecord:
         """Write down that a line is about to be typed. Return it, with its ticket."""
         ticket = self._new_ticket(command_id)
-        typed = TypingRecord(ticket, place, shell, stack, text, line)
+        typed = TypingRecord(ticket, place, shell, stack, text, line, pane_pid)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 
@@ -165,6 +166,8 @@ class PaneLog:
         for command in self.history.commands.values():
             for fields in _records_of(command):
                 self._log.append(fields)
+        for ticket in self.history.tickets:
+            self._log.append(records.ticket_record(ticket))
 
     def _note_failure(self, error: OSError) -> None:
         if self.failure is None:

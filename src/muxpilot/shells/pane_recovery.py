@@ -87,6 +87,13 @@ class PaneRecovery:
             self._forget_line(recorded)
             return
 
+    async def may_be_typed(self) -> bool:
+        """Return whether lines were typed that nobody could write down, because the disk was full."""
+        log = self._pane.shared_commands.log
+        log.last_ticket = await self._pane.tmux.input.last_ticket(self._pane.pane)
+        self._pane.shared_commands.sync()  # a ticket is written down before it is used
+        return not log.history.is_complete(log.last_ticket)
+
     def _forget_line(self, recorded: RecordedCommand) -> None:
         """Take a line that was never typed out of the stack again."""
         command = self._pane.shared_commands.known.get(recorded.id)

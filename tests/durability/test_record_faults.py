@@ -1,0 +1,93 @@
+"""What the next muxpilot says where records are missing, forgotten, or not files of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
+from tests.rigs.shell_panes import create_plain_pane
+from tests.rigs.wire import Place, Wire
+from tests.rigs.witness import Witness
+from tests.shells.conftest import Barrier
+
+WAIT_MS = 20_000
+
+
+async def test_a_shell_that_was_opened_before_all_commands_that_are_kept_is_not_opened_again(
+    place: Place,
+) -> None:
+    """Its ticket is known to be used, although the commands after it are forgotten."""
+    args = write_config(place, completed_max_entries=1)
+    pane = create_plain_pane(place)
+    async with killed_server(place, *args) as first:
+        opened = await first.call("execute-command", paneId=pane, command="bash --norc")
+        assert opened["waitingFor"] == "shell"
+        depth = [await _print_depth(first, pane) for _ in range(4)]
+    async with one_server(place, *args) as second:
+        told = await call_and_wait(
+            second, "get-command-result", commandId=opened["commandId"], waitMs=WAIT_MS
+        )
+        assert (told["status"], told["waitingFor"]) == ("running", "shell"), told
+        assert await _print_depth(second, pane) == depth[0]
+
+
+async def test_a_command_goes_on_in_a_shell_that_is_not_the_process_of_its_pane(
+    place: Place, witness: Witness
+) -> None:
+    barrier = Barrier(Path(place.socket).with_name("barrier"))
+    pane = place.tmux("new-session", "-dP", "-F", "#{pane_id}", "sh -c 'bash --norc; true'")
+    async with killed_server(place) as first:
+        asked = witness.make_command("fails", pane)
+        text = asked.text.replace("; ", f"; {barrier.command}; ", 1)
+        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
+        assert running["status"] == "running"
+    async with one_server(place) as second:
+        assert (await _get_result(second, running))["status"] == "running"
+        barrier.open()
+        told = await _get_result(second, running, waitMs=WAIT_MS)
+    assert asked.is_told_by(told), told
+
+
+async def test_a_command_is_lost_when_its_pane_is_respawned_in_the_gap(place: Place) -> None:
+    pane = create_plain_pane(place)
+    async with killed_server(place) as first:
+        running = await first.call("execute-command", paneId=pane, command="sleep 600", waitMs=0)
+    place.tmux("respawn-pane", "-k", "-t", pane, "bash --norc")
+    async with one_server(place) as second:
+        told = await _get_result(second, running, waitMs=WAIT_MS)
+        assert (told["status"], told["exitCode"]) == ("lost", None), told
+        assert (await _run(second, pane, "echo new"))["output"] == "new\n"
+
+
+async def test_a_queued_command_is_not_run_if_something_was_typed_that_no_record_tells(
+    place: Place, witness: Witness
+) -> None:
+    """A full disk kept its muxpilot from writing down what it typed. So it may have run."""
+    barrier = Barrier(Path(place.socket).with_name("barrier"))
+    pane = create_plain_pane(place)
+    async with killed_server(place) as first:
+        await first.call("execute-command", paneId=pane, command=barrier.command, waitMs=0)
+        queued = await first.call(
+            "execute-command", paneId=pane, command=witness.make_command("quick", pane).text, waitMs=0
+        )
+    place.tmux("set-option", "-p", "-t", pane, "@muxpilot_typed", f"{queued['commandId']}.0123abcd")
+    barrier.open()
+    async with one_server(place) as second:
+        told = await _get_result(second, queued, waitMs=WAIT_MS)
+        assert (told["status"], "could not write down" in told["reason"]) == ("lost", True), told
+        assert (await _run(second, pane, "echo next"))["output"] == "next\n"
+    assert witness.begun() == []
+
+
+async def _get_result(wire: Wire, running: dict[str, Any], **arguments: int) -> dict[str, Any]:
+    return await call_and_wait(wire, "get-command-result", commandId=running["commandId"], **arguments)
+
+
+async def _run(wire: Wire, pane: str, text: str) -> dict[str, Any]:
+    return await call_and_wait(wire, "execute-command", paneId=pane, command=text)
+
+
+async def _print_depth(wire: Wire, pane: str) -> str:
+    output: str = (await _run(wire, pane, "echo $SHLVL"))["output"]
+    return output
