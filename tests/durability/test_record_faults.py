@@ -80,6 +80,23 @@ async def test_a_queued_command_is_not_run_if_something_was_typed_that_no_record
     assert witness.begun() == []
 
 
+async def test_a_muxpilot_that_can_write_nothing_down_tells_what_the_records_say(place: Place) -> None:
+    pane = create_plain_pane(place)
+    async with killed_server(place) as first:
+        done = await _run(first, pane, "echo done")
+        barrier = Barrier(Path(place.socket).with_name("barrier"))
+        running = await first.call("execute-command", paneId=pane, command=barrier.command, waitMs=0)
+    [owners] = place.home.rglob("owners")
+    owners.chmod(0o755)  # a folder that others can enter is not used
+    async with one_server(place) as second:
+        assert (await _get_result(second, done))["output"] == "done\n"
+        assert (await _get_result(second, running))["status"] == "running"
+        barrier.open()
+        assert (await _get_result(second, running, waitMs=WAIT_MS))["status"] == "completed"
+        told = await _run(second, pane, "echo more")
+    assert (told["output"], "could not write it down" in told["reason"]) == ("more\n", True)
+
+
 async def _get_result(wire: Wire, running: dict[str, Any], **arguments: int) -> dict[str, Any]:
     return await call_and_wait(wire, "get-command-result", commandId=running["commandId"], **arguments)
 

@@ -13,8 +13,10 @@ The position of a record grows with the order of writing, also across files. All
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -109,6 +111,10 @@ class RecordLog:
         finally:
             os.close(guard)
 
+    def mentions(self, word: bytes) -> bool:
+        """Return whether the files have a word anywhere, without reading their records."""
+        return any(word in _read_whole(path) for path in (self._path, self._old_path))
+
     def close(self) -> None:
         """Close the files. A later call opens the newest one."""
         self._close_append_file()
@@ -137,11 +143,10 @@ class RecordLog:
         return self._path.with_name(self._path.name + ".old")
 
     def _open_for_append(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with suppress(FileNotFoundError):
-            return os.open(self._path, flags)
+            return _open_own(self._path, os.O_RDWR | os.O_APPEND)
         self._create()
-        return os.open(self._path, flags)
+        return _open_own(self._path, os.O_RDWR | os.O_APPEND)
 
     def _create(self) -> None:
         """Create a file with its header. It gets its name when the header is in it."""
@@ -150,15 +155,15 @@ class RecordLog:
         file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.write(file, _HEADER + b"%d\n" % number)
+            with suppress(FileExistsError):  # another process was faster
+                os.link(unnamed, self._path)
         finally:
             os.close(file)
-        with suppress(FileExistsError):  # another process was faster
-            os.link(unnamed, self._path)
-        os.unlink(unnamed)
+            os.unlink(unnamed)
 
     def _open_for_reading(self, path: Path) -> bool:
         try:
-            self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._file = _open_own(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -173,6 +178,11 @@ class RecordLog:
             self._close_read_file()
 
     def _read_to_end(self, found: list[LogRecord]) -> None:
+        if os.fstat(self._file).st_size < self._offset:
+            self._trace.warning(
+                "records were cut by another program; read from the beginning", path=self._path
+            )
+            self._offset, self._torn = 0, b""
         while data := os.pread(self._file, _READ_BYTES, self._offset):
             self._offset += len(data)
             *lines, self._torn = (self._torn + data).split(b"\n")
@@ -189,6 +199,25 @@ class RecordLog:
             self._trace.warning("damaged record skipped", path=self._path, at=position, length=len(line))
             return
         found.append(LogRecord(self._number * _FILE_SPAN + position, fields))
+
+
+def _open_own(path: Path, flags: int) -> int:
+    """Open a file of this user. Links and everything else are refused: a pipe would let us wait for ever."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(file)
+        raise PermissionError(errno.EPERM, "it is not a file of this user", str(path))
+    return file
+
+
+def _read_whole(path: Path) -> bytes:
+    try:
+        file = _open_own(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    with os.fdopen(file, "rb") as source:
+        return source.read()
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
@@ -233,7 +262,7 @@ def _read_number(file: int) -> int:
 
 def _number_of(path: Path) -> int:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        file = _open_own(path, os.O_RDONLY)
     except OSError:
         return 0
     try:

@@ -154,11 +154,13 @@ class PaneCommands:
         journals = self.pane.tmux.streams.journals
         folder = await journals.pane_folder(self.pane.pane)
         owners = journals.owners if folder is not None else None
-        try:
-            return PaneLog(folder, owners, self.trace, limits=self._limits)
-        except OSError as error:
-            self.trace.warning("records of the pane cannot be kept", error=error)
-            return PaneLog(None, None, self.trace, limits=self._limits)
+        with suppress(OSError, MuxpilotError):
+            if folder is None or owners is not None:
+                return PaneLog(folder, owners, self.trace, limits=self._limits)
+        self.trace.warning("records of the pane are only read: muxpilots cannot be told apart")
+        log = PaneLog(folder, None, self.trace, limits=self._limits)
+        log.failure = "muxpilot could not write it down"
+        return log
 
     def _sync(self) -> None:
         self.shared_commands.sync()

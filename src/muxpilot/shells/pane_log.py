@@ -2,6 +2,7 @@
 
 Where records cannot be kept (the setting `tracking.journal` is off, the disk is full, the folder is gone) the
 log works in memory: commands run as before, but no other muxpilot knows them. `failure` then says why.
+Records that are there are read all the same.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class RecordLimits:
 
 
 class PaneLog:
-    """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk."""
+    """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk.
+
+    Without `owners` nothing is written: others would take what this process writes for that of a dead one.
+    """
 
     def __init__(
         self, folder: Path | None, owners: Owners | None, trace: Trace, *, limits: RecordLimits | None = None
@@ -142,7 +146,7 @@ class PaneLog:
 
     def _append(self, fields: Fields) -> None:
         """Write a record, then take it into the history with all that were written before it."""
-        if self._log is not None:
+        if self._log is not None and self._owners is not None:
             try:
                 self._log.append(fields)
                 self._rotate()
