@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
 from tests.rigs.shell_panes import create_plain_pane
+from tests.rigs.waiting import eventually
 from tests.rigs.wire import Place, Wire
 from tests.rigs.witness import Witness
 from tests.shells.conftest import Barrier
@@ -95,6 +96,30 @@ async def test_a_muxpilot_that_can_write_nothing_down_tells_what_the_records_say
         assert (await _get_result(second, running, waitMs=WAIT_MS))["status"] == "completed"
         told = await _run(second, pane, "echo more")
     assert (told["output"], "could not write it down" in told["reason"]) == ("more\n", True)
+
+
+async def test_an_exit_just_before_the_end_of_muxpilot_leaves_no_dead_pane(place: Place) -> None:
+    for _ in range(3):
+        pane = create_plain_pane(place)
+        async with one_server(place) as wire:
+            assert (await _run(wire, pane, "exit 6"))["exitCode"] == 6
+        assert pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
+
+
+async def test_an_exit_after_an_orderly_end_of_muxpilot_reports_its_code(place: Place) -> None:
+    barrier, pane = Barrier(Path(place.socket).with_name("barrier")), create_plain_pane(place)
+    async with one_server(place) as first:
+        text = f"{barrier.command}; exit 7"
+        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
+    barrier.open()
+
+    async def is_gone() -> bool:
+        return pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
+
+    await eventually(is_gone)
+    async with one_server(place) as second:
+        told = await _get_result(second, running, waitMs=WAIT_MS)
+    assert (told["status"], told["exitCode"]) == ("failed", 7), told
 
 
 async def _get_result(wire: Wire, running: dict[str, Any], **arguments: int) -> dict[str, Any]:

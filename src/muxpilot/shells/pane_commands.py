@@ -228,13 +228,19 @@ class PaneCommands:
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 
+    async def finish_report(self) -> None:
+        """Let the pane be closed, if its program has just ended."""
+        await self._exit_keeper.finish_report()
+
     async def close(self) -> None:
         """Stop reading. The commands of the pane go on, and are left to other muxpilots."""
         self.shared_commands.is_closing = True
         await self._reader.close()
         await self._tasks.close()
+        is_running = any(shell.command is not None for shell in self.stack.shells[:1])
         self.mark_ended(None, "muxpilot has stopped")
-        await self._exit_keeper.release()
+        if not is_running or not self._exit_keeper.has_hook:  # else the hook keeps how the command ends
+            await self._exit_keeper.release()
         self._exit_keeper.close()
         self.shared_commands.log.close()
         await self._resources.aclose()

@@ -49,7 +49,7 @@ class ExitKeeper:
         self._tasks = TaskSet(pane.trace)
         self._pidfd = -1
         self._is_kept = False
-        self._has_hook = False
+        self.has_hook = False  # a hook of the pane keeps the status, and closes the pane
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -65,6 +65,16 @@ class ExitKeeper:
         with suppress(OSError, AttributeError):
             self._pidfd = os.pidfd_open(self._pane.row.pid)
             asyncio.get_running_loop().add_reader(self._pidfd, self._on_process_end)
+
+    async def finish_report(self) -> None:
+        """Let the report of the pane's end come to its end, because it closes the dead pane.
+
+        The stream may have shown the end before the process did.
+        """
+        if self._reporting is None and self._pidfd >= 0 and self._pane.activity.end_reason is not None:
+            self._on_process_end()
+        if self._reporting is not None:
+            await asyncio.wait([self._reporting], timeout=self._pane.timing.dead_pane_s)
 
     def close(self) -> None:
         """Stop waiting for the process."""
@@ -87,8 +97,8 @@ class ExitKeeper:
         if self._saved != "on":
             self._is_kept = True
             # Without a journal the last output must be read from the screen before the pane is closed.
-            self._has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
-            hook = True if self._has_hook else None
+            self.has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
+            hook = True if self.has_hook else None
             await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"), hook=hook)
             self._pane.trace.debug("pane is kept when its program ends", before=self._saved)
 
@@ -144,7 +154,7 @@ class ExitKeeper:
     async def _restore_option(self) -> None:
         with suppress(MuxpilotError):  # the pane or tmux has gone
             options = (("-u", "remain-on-exit"), ("-u", _SAVED_OPTION))
-            if await self._set_options(*options, hook=False if self._has_hook else None) != self._saved:
+            if await self._set_options(*options, hook=False if self.has_hook else None) != self._saved:
                 await self._set_options(("remain-on-exit", self._saved))
             self._pane.trace.debug("pane is no longer kept when its program ends")
 
@@ -180,7 +190,7 @@ class ExitKeeper:
             return
         await self.recover_output()
         self._on_end(end.status, "its program has ended", signal=end.signal)
-        if self._has_hook:
+        if self.has_hook:
             await forget_exit(self._pane.tmux.connection, self._pane.pane)
         await self._close_dead_pane(end)
 
