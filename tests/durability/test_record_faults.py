@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write_config
 from tests.rigs.shell_panes import create_plain_pane
 from tests.rigs.waiting import eventually
@@ -120,6 +122,15 @@ async def test_an_exit_after_an_orderly_end_of_muxpilot_reports_its_code(place: 
     async with one_server(place) as second:
         told = await _get_result(second, running, waitMs=WAIT_MS)
     assert (told["status"], told["exitCode"]) == ("failed", 7), told
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["one", "both"])
+async def test_muxpilots_that_keep_no_records_share_a_pane_with_others(place: Place, is_kept: bool) -> None:
+    pane, args = create_plain_pane(place), write_config(place, journal=False)
+    async with one_server(place, *args) as one, one_server(place, *(() if is_kept else args)) as two:
+        for number in range(6):
+            told = await _run((one, two)[number % 2], pane, f"echo {number}")
+            assert (told.get("output"), told["status"]) == (f"{number}\n", "completed"), told
 
 
 async def _get_result(wire: Wire, running: dict[str, Any], **arguments: int) -> dict[str, Any]:

@@ -134,6 +134,7 @@ class PaneCommands:
         stream = await self._resources.enter_async_context(pane.tmux.streams.open(pane.pane))
         pane.stream = stream
         log = await self._open_log()
+        self._lock.is_shared = log.is_kept
         pane.shared_commands = SharedCommands(pane, log, self, output_limit=self._output_limit)
         recovery = PaneRecovery(pane, self._reader)
         is_own, end = pane.tmux.streams.is_own_pane(pane.pane), stream.end

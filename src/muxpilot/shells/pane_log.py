@@ -58,6 +58,11 @@ class PaneLog:
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
 
+    @property
+    def is_kept(self) -> bool:
+        """Return whether records are kept where other muxpilots read them."""
+        return self._log is not None and self._owners is not None
+
     def take_news(self) -> Sequence[Fields]:
         """Return the records that were added since the last call; the history has them already."""
         self._sync()
