@@ -122,14 +122,17 @@ class ExitKeeper:
     def _hook_command(self, *, is_set: bool) -> Command:
         """Return the command that sets the pane's hook: it keeps the status, and closes the pane.
 
-        While this muxpilot lives, it closes the pane itself. A pane that the person wants to keep only if
+        While this muxpilot lives, it closes the pane itself. It does not live if its parent has only not
+        waited for it yet, although `kill -0` succeeds then. A pane that the person wants to keep only if
         its program fails is closed only if it did not.
         """
         pane = self._pane.pane
         if not is_set:
             return remove_hook_command(pane)
         is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
-        is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
+        pid = os.getpid()
+        is_alive = f"kill -0 {pid} 2>/dev/null && ! grep -qs ^State:.Z /proc/{pid}/status"
+        is_kept = f"[ {is_failure} = 1 ] || {{ {is_alive}; }}"
         return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:
