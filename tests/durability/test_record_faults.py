@@ -129,6 +129,25 @@ async def test_an_exit_after_an_orderly_end_of_muxpilot_reports_its_code(place: 
     assert (told["status"], told["exitCode"]) == ("failed", 7), told
 
 
+async def test_a_queued_command_that_the_policy_denies_holds_up_nobody(
+    place: Place, witness: Witness
+) -> None:
+    barrier, pane = Barrier(Path(place.socket).with_name("barrier")), create_plain_pane(place)
+    asked = witness.make_command("quick", pane)
+    async with killed_server(place) as first:
+        await first.call("execute-command", paneId=pane, command=barrier.command, waitMs=0)
+        queued = await first.call("execute-command", paneId=pane, command=asked.text, waitMs=0)
+    barrier.open()
+    config = place.home / "denies.toml"
+    config.write_text('[security.command_filter]\nmode = "allowlist"\npatterns = ["echo mine"]\n')
+    async with one_server(place, "--scope", "all", "--config", str(config)) as second:
+        assert (await _get_result(second, queued))["status"] == "queued"
+        assert (await _run(second, pane, "echo mine"))["output"] == "mine\n"
+        told = await _get_result(second, queued)
+    assert (told["status"], "policy" in told["reason"]) == ("lost", True), told
+    assert witness.begun() == []
+
+
 @pytest.mark.parametrize("is_kept", [True, False], ids=["one", "both"])
 async def test_muxpilots_that_keep_no_records_share_a_pane_with_others(place: Place, is_kept: bool) -> None:
     pane, args = create_plain_pane(place), write_config(place, journal=False)

@@ -349,7 +349,7 @@ class CommandRegistry:
 
     async def finish_reports(self) -> None:
         """Let panes be closed whose programs have just ended. Call it while tmux still answers."""
-        await asyncio.gather(*(shell.finish_report() for shell in self._panes.values()))
+        await asyncio.gather(*(shell.exit_keeper.finish_report() for shell in self._panes.values()))
 
     async def close(self) -> None:
         """Stop following all panes, and end all commands."""

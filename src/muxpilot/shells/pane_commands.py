@@ -18,7 +18,7 @@ from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
 from muxpilot.shells.command import Command, ShellBinding
 from muxpilot.shells.command_phases import CommandStatus
-from muxpilot.shells.command_records import TypingRecord
+from muxpilot.shells.command_records import RecordedCommand, TypingRecord
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
@@ -37,6 +37,7 @@ from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
+_DENIED = "Its muxpilot has gone, and the policy of this one does not allow it."
 _NOT_RECORDED = "Its muxpilot could not write down whether it has run, and has ended."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
@@ -74,7 +75,7 @@ class PaneCommands:
         self._may_run = may_run
         self._has_hint = has_hint
         self._is_starting = nonce is not None
-        self._exit_keeper = ExitKeeper(self.pane, self.mark_ended)
+        self.exit_keeper = ExitKeeper(self.pane, self.mark_ended)
         self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace)
         self._queue: deque[Command] = deque()
         self._waiter: PromptWaiter | None = None
@@ -84,7 +85,7 @@ class PaneCommands:
         self._resources = AsyncExitStack()
         self._reader = ShellOutputReader(
             self.pane,
-            before_data=self._sync,
+            before_data=lambda: self.shared_commands.sync(),
             on_end=self._handle_end,
             on_failure=lambda: self.mark_ended(None, "muxpilot failed to read it; see its log on stderr"),
         )
@@ -143,7 +144,7 @@ class PaneCommands:
             begin = stream.start if is_own else stream.end
         else:
             self._is_starting = False
-        self._exit_keeper.watch_process()
+        self.exit_keeper.watch_process()
         self._reader.start(stream, begin)
         await pane.activity.wait_until_read(end, pane.timing.read_stream_s)
         self._drop_replaced_shell()
@@ -163,9 +164,6 @@ class PaneCommands:
         log.failure = "muxpilot could not write it down"
         return log
 
-    def _sync(self) -> None:
-        self.shared_commands.sync()
-
     def on_typed(self, command: Command, typed: TypingRecord) -> None:
         """Follow a line that another muxpilot types."""
         if self.pane.stream is not None and typed.place.journal == self.pane.stream.name:
@@ -180,7 +178,7 @@ class PaneCommands:
         """Take over the commands whose muxpilot is dead or stopped."""
         for recorded in self.shared_commands.find_abandoned():
             if recorded.is_queued and not await self._may_run(recorded.text):
-                self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
+                self._leave_denied(recorded)
                 continue
             recovery = PaneRecovery(self.pane, self._reader)
             if recorded.is_typed:
@@ -197,6 +195,16 @@ class PaneCommands:
         self._start_worker()
         if self.shared_commands.has_foreign:
             self._watch_owners()
+
+    def _leave_denied(self, recorded: RecordedCommand) -> None:
+        """Leave a command that our policy denies to other muxpilots, unless it holds up commands of ours."""
+        self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
+        is_in_the_way = any(command.status is CommandStatus.QUEUED for command in self._queue)
+        command = self.shared_commands.take_over(recorded) if is_in_the_way else None
+        if command is not None:
+            command.mark_lost(_DENIED, cause="denied")
+        elif recorded.id in self.shared_commands.known:
+            self.shared_commands.known[recorded.id].set_waiting(None, _DENIED)
 
     def _watch_owners(self) -> None:
         """Look now and then whether other muxpilots that are responsible for commands here still live."""
@@ -229,10 +237,6 @@ class PaneCommands:
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 
-    async def finish_report(self) -> None:
-        """Let the pane be closed, if its program has just ended."""
-        await self._exit_keeper.finish_report()
-
     async def close(self) -> None:
         """Stop reading. The commands of the pane go on, and are left to other muxpilots."""
         self.shared_commands.is_closing = True
@@ -240,9 +244,9 @@ class PaneCommands:
         await self._tasks.close()
         is_running = any(shell.command is not None for shell in self.stack.shells[:1])
         self.mark_ended(None, "muxpilot has stopped")
-        if not is_running or not self._exit_keeper.has_hook:  # else the hook keeps how the command ends
-            await self._exit_keeper.release()
-        self._exit_keeper.close()
+        if not is_running or not self.exit_keeper.has_hook:  # else the hook keeps how the command ends
+            await self.exit_keeper.release()
+        self.exit_keeper.close()
         self.shared_commands.log.close()
         await self._resources.aclose()
 
@@ -336,9 +340,9 @@ class PaneCommands:
 
     async def _handle_end(self, event: End) -> None:
         if event.status is not None:
-            await self._exit_keeper.recover_output()
+            await self.exit_keeper.recover_output()
         self.mark_ended(event.status, event.reason, signal=event.signal)
-        await self._exit_keeper.close_dead_remote_pane()
+        await self.exit_keeper.close_dead_remote_pane()
 
     async def _work(self) -> None:
         """Run the commands of the queue."""
@@ -390,7 +394,7 @@ class PaneCommands:
     async def _run(self, shell: NestedShell, run: CommandRun, *, is_typed: bool = False) -> None:
         is_outermost = shell is self.stack.shells[0]
         if is_outermost:
-            await self._exit_keeper.keep_pane()
+            await self.exit_keeper.keep_pane()
         await (run.resume() if is_typed else run.run())
         if is_outermost and run.is_over:
-            self._exit_keeper.release_soon()
+            self.exit_keeper.release_soon()
