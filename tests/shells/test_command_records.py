@@ -217,6 +217,25 @@ def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytes
     assert typed.ticket in fresh.history.tickets
 
 
+def test_long_commands_are_not_written_again_with_each_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, put_aside = tmp_path / "pane", list[bool]()
+    folder.mkdir()
+    log = pane_log(folder)
+    monkeypatch.setattr(RecordLog, "is_large", property(lambda self: self.size > 2000))
+
+    def note(self: RecordLog) -> bool:
+        put_aside.append(True)
+        return False
+
+    monkeypatch.setattr(RecordLog, "put_aside", note)
+    for number in range(40):
+        log.ask(RecordedCommand(f"a{number}", "x" * 1000, log.own_token, asked_ns=1, height=50))
+        log.cancel(f"a{number}")
+    assert not put_aside
+
+
 def test_a_full_disk_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "pane"
     folder.mkdir()

@@ -117,6 +117,11 @@ class CommandHistory:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
 
+    @property
+    def text_size(self) -> int:
+        """Return about how many bytes the texts of all commands have in the records."""
+        return sum(len(command.text) for command in self.commands.values())
+
     def list_unfinished(self) -> list[RecordedCommand]:
         """Return the commands that have not ended, in the order of asking."""
         return [command for command in self.commands.values() if command.end is None]

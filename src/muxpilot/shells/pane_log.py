@@ -55,6 +55,7 @@ class PaneLog:
         self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
         self._news: list[Fields] = []
+        self._rotate_at = 0  # bytes; a smaller file is not put aside
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
 
@@ -164,11 +165,15 @@ class PaneLog:
         self.history.apply(fields)
 
     def _rotate(self) -> None:
-        """Begin a new file when this one is large, and write what has not ended into it once more."""
-        if self._log is None or not self._log.is_large:
+        """Begin a new file when this one is large, and write what is kept into it once more.
+
+        Where most of the file is kept anyway, because commands are long, it would be as large again.
+        """
+        if self._log is None or not self._log.is_large or self._log.size < self._rotate_at:
             return
         self._sync()
-        if not self._log.put_aside():
+        self._rotate_at = 2 * self.history.text_size
+        if self._log.size < self._rotate_at or not self._log.put_aside():
             return
         for nonce, inside in self.history.nonces.items():
             self._log.append(records.shell_record(nonce, inside))
