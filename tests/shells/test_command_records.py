@@ -150,6 +150,13 @@ def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> N
     assert [command.id for command in history.list_unfinished()] == ["a"]
 
 
+def test_an_end_that_only_a_later_version_knows_is_told_as_lost() -> None:
+    end = {**records.end_record("a", END), "status": "paused", "reason": ["later"]}
+    told = history_of(records.ask_record(asked("a")), end).commands["a"].end
+    assert told is not None
+    assert (told.status, told.reason) == ("lost", "['later']")
+
+
 def test_a_command_that_was_refused_is_forgotten() -> None:
     refused = EndedCommand(records.REFUSED, None, "occupied", 1, PLACE)
     assert history_of(records.ask_record(asked("a")), records.end_record("a", refused)).commands == {}

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from muxpilot.records import record
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, area
 
@@ -258,11 +259,12 @@ class CommandHistory:
         if fields["status"] == REFUSED:
             del self.commands[command.id]
             return command
-        exit_code = fields["exit"]
+        exit_code, reason = fields["exit"], fields.get("reason")
+        is_known = fields["status"] in {status.value for status in CommandStatus if status.is_final}
         command.end = EndedCommand(
-            status=str(fields["status"]),
+            status=str(fields["status"]) if is_known else CommandStatus.LOST.value,
             exit_code=None if exit_code is None else int(exit_code),
-            reason=fields.get("reason"),
+            reason=None if reason is None else str(reason),
             ended_ns=int(fields["ended"]),
             place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
         )
