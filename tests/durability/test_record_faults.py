@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,20 @@ async def test_a_queued_command_that_the_policy_denies_holds_up_nobody(
         told = await _get_result(second, queued)
     assert (told["status"], "policy" in told["reason"]) == ("lost", True), told
     assert witness.begun() == []
+
+
+async def test_commands_go_on_after_the_journal_was_cut(place: Place) -> None:
+    pane = create_plain_pane(place)
+    async with killed_server(place) as first:
+        await _run(first, pane, "seq 1 500")
+        running = await first.call("execute-command", paneId=pane, command="sleep 600", waitMs=0)
+        place.tmux("send-keys", "-t", pane, "C-c")
+    for segment in place.home.rglob(f"{pane[1:]}/*-*/0*-0*"):
+        os.truncate(segment, 10)
+    async with one_server(place) as second:
+        told = await _get_result(second, running, waitMs=WAIT_MS)
+        assert (told["status"], told["exitCode"]) == ("lost", None), told
+        assert (await _run(second, pane, "echo more"))["output"] == "more\n"
 
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["one", "both"])
