@@ -16,6 +16,7 @@ from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes, PaneSource
 from muxpilot.tmux.streams.sources import CLEANUP_S, PaneSources
 from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
@@ -125,7 +126,8 @@ class StreamRecovery:
             reason = "the pane moved, or the connection to its session was lost"
             if self._connection.endpoint.is_remote:
                 await self._connect_again(followed)
-                followed.stream.add_gap(reason)
+                if followed.feed is None or followed.feed.journal is None:
+                    followed.stream.add_gap(reason)
             else:
                 followed.stream.add_gap(reason)
                 await self._connect_again_or_give_up(followed)
@@ -190,6 +192,11 @@ class StreamRecovery:
             with suppress(MuxpilotError):
                 await followed.control.catch_up(CLEANUP_S)
         await self._sources.leave_control_client(followed)
+        if followed.feed is not None:
+            with suppress(MuxpilotError):
+                await followed.feed.read_rest()
+        if pane is None and exit is None and self._connection.endpoint.is_remote:
+            exit = await read_exit(self._connection, followed.pane)
         learnt_from = "exit mark" if exit is not None else "tmux" if pane is not None else "nothing"
         if pane is None:
             await self.drop(followed)
