@@ -203,7 +203,7 @@ async def test_the_folder_on_the_far_host_is_private(far: RemoteHost) -> None:
     for path in (root, *root.rglob("*")):
         mode = stat.S_IMODE(path.lstat().st_mode)
         assert mode == (0o700 if path.is_dir() else 0o600), path
-    assert {path.name for path in generation.iterdir()} == {"pid", f"{0:015}-{0:012}"}
+    assert {path.name for path in generation.iterdir()} == {"pid", "program", f"{0:015}-{0:012}"}
 
 
 async def test_a_folder_that_others_can_enter_is_not_used(far: RemoteHost) -> None:
@@ -232,6 +232,34 @@ async def test_the_pipe_of_a_person_stays(far: RemoteHost, barrier: Barrier, tmp
     assert (told["status"], told["exitCode"]) == ("lost", None), told
     assert "ended while its output was interrupted" in told["reason"]
     assert b"seen" in (tmp_path / "theirs").read_bytes()
+
+
+async def test_a_pipe_that_a_person_replaces_in_the_gap_is_told(
+    far: RemoteHost, barrier: Barrier, tmp_path: Path
+) -> None:
+    pane = await far.pane()
+    await far.run(pane, "true")
+    running = await far.run(pane, f"{barrier.command}; echo unseen", timeoutSeconds=0.2)
+    far.sshd.kill()
+    far.raw("pipe-pane", "-t", pane, f"cat >{tmp_path}/theirs")
+    barrier.open()
+    await wait_for_end(far, pane)
+    far.sshd.start()
+    told = await far.call("get-command-result", commandId=running["commandId"], waitMs=WAIT_MS)
+    assert (told["status"], told["outputTruncated"]) == ("lost", True), told
+    assert (await far.run(pane, "echo again"))["output"] == "again\n"
+
+
+async def test_a_program_that_a_person_starts_in_the_pane_gets_a_journal_of_its_own(far: RemoteHost) -> None:
+    pane = await far.pane()
+    async with another_muxpilot(far, is_killed=True) as first:
+        assert (await first.call("execute-command", paneId=pane, command="true"))["exitCode"] == 0
+    far.raw("respawn-pane", "-k", "-t", pane)
+    await eventually(partial(far.is_at_its_prompt, pane))
+    async with another_muxpilot(far) as second:
+        told = await second.call("execute-command", paneId=pane, command="echo new")
+    assert (told["output"], told["exitCode"]) == ("new\n", 0), told
+    assert len(far_generations(far, pane)) == 2
 
 
 async def collect(stream: PaneStream, end: bytes) -> bytes:

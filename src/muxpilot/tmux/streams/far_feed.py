@@ -21,12 +21,14 @@ from muxpilot.trace import Trace
 _COMPARED_BYTES = 64
 _DROPPED = "the pane's journal on the other host no longer holds it"
 _NOT_WRITTEN = "the pane's journal on the other host could not be written"
+_ENDED = "the pane's pipe was replaced, or has ended"
 _DIFFERS = "the pane's journal on the other host does not continue this output"
 
 
 class FarFeed:
     """Feeds one stream. `is_live`: the output of the control client goes into the stream as it comes.
 
+    `has_begun`: the stream has its name and its first offset.
     Before that it is held until `begin` or `join` is called, and then counted until the feed is live again.
     """
 
@@ -36,7 +38,8 @@ class FarFeed:
         self.is_live = False
         self._journals = journals
         self._trace = trace.child(pane=stream.pane)
-        self._has_begun = False
+        self.has_begun = False
+        self.failures = 0  # attempts to catch up that failed, one after the other
         self._received = 0
         self._held = bytearray()
 
@@ -50,7 +53,7 @@ class FarFeed:
 
     def begin(self, journal: FarJournal) -> None:
         """Feed the output from the first byte of a new journal on."""
-        self.journal, self._has_begun = journal, True
+        self.journal, self.has_begun = journal, True
         self.stream.use_far_journal(journal.name, offset=0, newlines=0)
         self._go_live("the journal is new")
 
@@ -75,28 +78,34 @@ class FarFeed:
         """
         await ask_tmux()
         received = self._received
-        await self.read_rest()
+        is_written = await self.read_rest()
+        self.failures = 0
         await ask_tmux()
-        if received == self._received:
+        if not is_written and self.journal is not None:
+            self.give_up(_ENDED)
+        elif received == self._received:
             self._go_live("the journal is read to its end")
         return self.is_live
 
-    async def read_rest(self) -> None:
-        """Give the stream what the journal has more than it."""
+    async def read_rest(self) -> bool:
+        """Give the stream what the journal has more than it. Return whether the journal goes on."""
         if self.journal is None:
-            return
+            return False
         start = None
-        if self._has_begun:
+        if self.has_begun:
             start = max(self.stream.recent_start, self.stream.end - _COMPARED_BYTES)
         try:
-            self._add(await self._journals.read(self.journal, start))
+            reading = await self._journals.read(self.journal, start)
+            self._add(reading.pieces)
         except FarJournalGone as error:
-            self._give_up(str(error))
+            self.give_up(str(error))
+            return False
+        return reading.is_written
 
     def _add(self, pieces: Sequence[FarPiece]) -> None:
         stream, end = self.stream, self.stream.end
-        if not self._has_begun:
-            self._has_begun, end = True, pieces[0].offset if pieces else 0
+        if not self.has_begun:
+            self.has_begun, end = True, pieces[0].offset if pieces else 0
             assert self.journal is not None
             newlines = pieces[0].newlines if pieces else 0
             stream.use_far_journal(self.journal.name, offset=end, newlines=newlines)
@@ -113,8 +122,8 @@ class FarFeed:
         if not pieces or pieces[-1].offset + len(pieces[-1].data) < stream.end:
             raise FarJournalGone(_DIFFERS)
 
-    def _give_up(self, reason: str) -> None:
-        """Go on without the journal."""
+    def give_up(self, reason: str) -> None:
+        """Go on without the journal, after a gap."""
         self.journal = None
         self.stream.add_gap(reason)
         self._go_live(reason)

@@ -24,7 +24,7 @@ from muxpilot.trace import Trace
 _PATH = re.compile(r"/[^\x00-\x1f\x7f]*/far/1/[0-9]+-[0-9]+/[0-9]+/([0-9]{4,9}-[0-9a-f]{6})")
 _NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
 _HEADER = re.compile(rb"muxpilot ([0-9]{1,18}) ([0-9]{1,18}) ([01]) ([0-9]{1,18}|-)")
-_NO_FOLDER = b"muxpilot no folder"
+_STATES = {b"muxpilot written": True, b"muxpilot ended": False}
 # So much of a journal is read when a muxpilot begins to follow it.
 _RECENT_BYTES = 1 << 20
 _READ_LIMIT_S = 30.0
@@ -51,15 +51,16 @@ for g in "$r"/far/1/*/*/*-*; do
 done
 d=$r/far/1/$muxpilot_pane; mkdir -p "$d" || exit
 k=0; for g in "$d"/[0-9]*-*; do [ ! -d "$g" ] || { k=${g##*/}; k=${k%%-*}; k=${k#"${k%%[!0]*}"}; }; done
-d=$d/$(printf %04d $((${k:-0} + 1)))-$muxpilot_token; mkdir -m 700 "$d" && echo "$d"
+d=$d/$(printf %04d $((${k:-0} + 1)))-$muxpilot_token
+mkdir -m 700 "$d" && echo "$muxpilot_program" >"$d/program" && echo "$d"
 """
 
 _FIND = """\
-f= p=; [ -z "$r" ] || for g in "$r/far/1/$muxpilot_pane"/$muxpilot_name; do [ ! -d "$g" ] || f=$g; done
-if [ -n "$f" ] && [ -n "$muxpilot_is_written" ]; then
-  [ ! -e "$f/end" ] || exit
-  [ ! -r "$f/pid" ] || { read -r p <"$f/pid"; kill -0 "$p" 2>/dev/null || exit; }
-fi; echo "$f"
+f=; [ -z "$r" ] || for g in "$r/far/1/$muxpilot_pane"/$muxpilot_name; do [ ! -d "$g" ] || f=$g; done
+[ -n "$f" ] || exit
+echo "$f"; p=; read -r p <"$f/program"; echo "$p"
+p=; [ ! -r "$f/pid" ] || read -r p <"$f/pid"
+[ -e "$f/end" ] || { [ -n "$p" ] && ! kill -0 "$p" 2>/dev/null; } || echo written
 """
 
 # First it waits until dd has written everything: while the pipe's program and its children sleep, dd waits
@@ -67,11 +68,12 @@ fi; echo "$f"
 # its offset, the newlines before it, whether a loss of unknown size is before it, and its length. The last
 # segment may grow meanwhile: it has no length.
 _READ = """\
-cd "$muxpilot_folder" 2>/dev/null || { echo muxpilot no folder; exit 0; }
+cd "$muxpilot_folder" 2>/dev/null || exit 0
 q() { s=$(cat "/proc/$1/stat" 2>/dev/null) || return 0; case ${s##*) } in (S*) ;; (*) return 1;; esac
   for c in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do q "$c" || return 1; done; }
 z() { v=${1#"${1%%[!0]*}"}; v=${v:-0}; }
 i=0 a=- b= p=; [ ! -r pid ] || read -r p <pid
+e=written; [ ! -e end ] || e=ended; [ -z "$p" ] || kill -0 "$p" 2>/dev/null || e=ended; echo "muxpilot $e"
 while [ "$a" != "$b" ] && [ $i -lt 40 ]; do
   a=$b i=$((i + 1)); for f in [0-9]*-*; do :; done
   [ -e "$f" ] || exit 0
@@ -95,10 +97,12 @@ done
 
 @record
 class FarJournal:
-    """One generation on another host."""
+    """One generation on another host. `program` is the process id of the pane's program when it began."""
 
     name: str
     path: str
+    program: int
+    is_written: bool
 
 
 @record
@@ -112,6 +116,14 @@ class FarPiece:
     newlines: int
     data: bytes
     follows_unknown_loss: bool
+
+
+@record
+class FarReading:
+    """What was read from a far journal. `is_written`: its program still ran."""
+
+    pieces: list[FarPiece]
+    is_written: bool
 
 
 class FarJournalGone(Exception):
@@ -136,29 +148,36 @@ class FarJournals:
         assert self._journals is not None
         return self._journals
 
-    async def create(self, pane: PaneId) -> FarJournal | None:
-        """Create a generation for a pane. Return None where no journal can be kept."""
+    async def create(self, pane: PaneId, program: int) -> FarJournal | None:
+        """Create a generation for a pane with this program. Return None where no journal can be kept."""
         minutes = max(1, int(self.journals.limits.kept_s // 60))
-        return await self._ask(pane, _CREATE, minutes=minutes, token=secrets.token_hex(3))
+        token = secrets.token_hex(3)
+        try:
+            path, *_ = await self._ask(pane, _CREATE, minutes=minutes, token=token, program=program) or [""]
+        except MuxpilotError as error:
+            self._trace.warning("no journal can be kept", pane=pane, error=error)
+            return None
+        found = _PATH.fullmatch(path)
+        self._trace.debug("far journal created", pane=pane, journal=found[1] if found else None)
+        return FarJournal(found[1], found[0], program, is_written=True) if found is not None else None
 
-    async def find(self, pane: PaneId, name: str = "", *, is_written: bool = False) -> FarJournal | None:
-        """Return a generation by a name that tmux, or a record, has told; the last one without a name.
-
-        With `is_written`, return only one whose program still runs.
-        """
+    async def find(self, pane: PaneId, name: str = "") -> FarJournal | None:
+        """Return a generation by a name that tmux, or a record, has told; the last one without a name."""
         if name and not _NAME.fullmatch(name):
             return None
-        return await self._ask(pane, _FIND, name=name or "*-*", is_written="1" if is_written else "")
+        lines = await self._ask(pane, _FIND, name=name or "*-*")
+        found = _PATH.fullmatch(lines[0]) if len(lines) > 1 and lines[1].isdecimal() else None
+        self._trace.debug("far journal looked for", pane=pane, journal=name, found=found is not None)
+        if found is None:
+            return None
+        return FarJournal(found[1], found[0], int(lines[1]), is_written=lines[2:] == ["written"])
 
-    async def _ask(self, pane: PaneId, script: str, **values: object) -> FarJournal | None:
+    async def _ask(self, pane: PaneId, script: str, **values: object) -> list[str]:
         pid, started = await self._connection.server_process()
         values["pane"] = f"{pid}-{started}/{pane.removeprefix('%')}"
-        lines = await self._connection.run_shell_line(_FIND_ROOT + _with_values(script, values))
-        found = _PATH.fullmatch(lines[0]) if len(lines) == 1 else None
-        self._trace.debug("far journal looked for", pane=pane, found=found is not None)
-        return FarJournal(found[1], found[0]) if found is not None else None
+        return await self._connection.run_shell_line(_FIND_ROOT + _with_values(script, values))
 
-    async def read(self, journal: FarJournal, start: int | None = None) -> list[FarPiece]:
+    async def read(self, journal: FarJournal, start: int | None = None) -> FarReading:
         """Return what a journal holds from an offset on, or its newest bytes without one.
 
         Raise FarJournalGone if it cannot be read.
@@ -169,20 +188,11 @@ class FarJournals:
         assert isinstance(endpoint, SshEndpoint)
         async with self._connection.deadline(_READ_LIMIT_S):
             out = await oneshot.run_far_script(endpoint, _with_values(_READ, values))
-        if out.startswith(_NO_FOLDER):
+        state, _, rest = out.partition(b"\n")
+        if state not in _STATES:
             raise FarJournalGone("the pane's journal on the other host is gone")
-        pieces = list(_parse(out))
-        size = sum(len(piece.data) for piece in pieces)
-        self._trace.debug("far journal read", journal=journal.name, start=start, bytes=size)
-        return pieces
-
-    async def try_create(self, pane: PaneId) -> FarJournal | None:
-        """Create a generation for a pane. Return None also if the other host does not answer as it should."""
-        try:
-            return await self.create(pane)
-        except MuxpilotError as error:
-            self._trace.warning("no journal can be kept", pane=pane, error=error)
-            return None
+        self._trace.debug("far journal read", journal=journal.name, start=start, bytes=len(rest))
+        return FarReading(list(_parse(rest)), _STATES[state])
 
 
 def _with_values(script: str, values: Mapping[str, object]) -> str:

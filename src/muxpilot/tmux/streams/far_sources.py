@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from itertools import chain, repeat
 
 from muxpilot.errors import MuxpilotError
@@ -19,6 +20,9 @@ from muxpilot.trace import Trace, describe_error
 # The pauses between two readings of the journal of a pane that prints all the time.
 _PAUSES_S = (0.0, 0.1, 0.2, 0.5)
 _LONGEST_PAUSE_S = 1.0
+# After so many attempts that failed one after the other, the pane is followed without its journal.
+_MOST_FAILURES = 20
+_UNREADABLE = "the pane's journal on the other host cannot be read"
 
 
 class FarSources:
@@ -37,10 +41,10 @@ class FarSources:
         if followed.feed is None:
             followed.feed = FarFeed(followed.stream, self._journals, self._trace)
             await self._begin(followed.feed, control, pane)
-        else:
-            followed.feed.fall_behind()
-            control.add(followed.stream, followed.feed)
-        if not followed.feed.is_live and not await followed.feed.catch_up(control.catch_up):
+            return
+        followed.feed.fall_behind()
+        control.add(followed.stream, followed.feed)
+        if not followed.feed.is_live and not await self._try_catch_up(followed.feed, control):
             self.catch_up_soon(followed.feed, control)
 
     def catch_up_soon(self, feed: FarFeed, control: ControlOutputSource) -> None:
@@ -53,23 +57,32 @@ class FarSources:
         if feed.is_live:
             return
         control.add(feed.stream, feed)
-        if found is not None:
-            feed.join(found)
-        else:
+        if found is None:
             feed.begin_without_journal()
+            return
+        feed.join(found)
+        if not await self._try_catch_up(feed, control):
+            if feed.has_begun:
+                self.catch_up_soon(feed, control)
+            else:
+                feed.give_up(_UNREADABLE)
 
     async def _find_or_start(
         self, feed: FarFeed, control: ControlOutputSource, pane: Pane
     ) -> FarJournal | None:
         is_piped, name = await self._read_pipe(pane)
-        if is_piped:
-            return await self._journals.find(pane.id, name, is_written=True) if name else None
         may_start = self._journals.journals.may_start and not pane.is_dead
+        if is_piped:
+            found = await self._journals.find(pane.id, name) if name else None
+            if found is None or not found.is_written or found.program == pane.pid or not may_start:
+                return found if found is not None and found.is_written else None
+            # Another program was started in the pane, and the pipe of the one before goes on.
+            await self._connection.run(journal_source.stop_command(pane.id, found))
         return await self._start(feed, control, pane) if may_start else None
 
     async def _start(self, feed: FarFeed, control: ControlOutputSource, pane: Pane) -> FarJournal | None:
         """Start a journal. Return the one that another muxpilot has started meanwhile."""
-        journal = await self._journals.try_create(pane.id)
+        journal = await self._journals.create(pane.id, pane.pid)
         if journal is None:
             return None
         cap_bytes = self._journals.journals.limits.cap_bytes
@@ -78,7 +91,7 @@ class FarSources:
         if other is None:
             feed.begin(journal)
             return None
-        return await self._journals.find(pane.id, other, is_written=True) if other else None
+        return await self._journals.find(pane.id, other) if other else None
 
     async def _read_pipe(self, pane: Pane) -> tuple[bool, str]:
         """Return whether the pane has a pipe, and the name of the journal that the pipe may be of."""
@@ -87,12 +100,23 @@ class FarSources:
         is_piped, _, name = (await self._connection.run(ask, repeatable=True)).first_line.partition(" ")
         return is_piped == "1", name
 
+    async def _try_catch_up(self, feed: FarFeed, control: ControlOutputSource) -> bool:
+        """Read the journal once. Return whether the feed is live. Raise if the control client is gone."""
+        try:
+            return await feed.catch_up(control.catch_up)
+        except MuxpilotError as error:
+            self._trace.debug("far journal not read", pane=feed.stream.pane, error=describe_error(error))
+            if not control.is_connected:
+                raise
+            feed.failures += 1
+            if feed.failures >= _MOST_FAILURES:
+                feed.give_up(_UNREADABLE)
+            return feed.is_live
+
     async def _catch_up(self, feed: FarFeed, control: ControlOutputSource) -> None:
         for pause_s in chain(_PAUSES_S, repeat(_LONGEST_PAUSE_S)):
             await asyncio.sleep(pause_s)
             if feed.is_live or not control.is_fed(feed):
                 return
-            try:
-                await feed.catch_up(control.catch_up)
-            except MuxpilotError as error:
-                self._trace.debug("far journal not read", pane=feed.stream.pane, error=describe_error(error))
+            with suppress(MuxpilotError):  # the control client is gone: another one will catch up
+                await self._try_catch_up(feed, control)

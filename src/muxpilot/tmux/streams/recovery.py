@@ -17,6 +17,7 @@ from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.objects.recorded_exit import read_exit
+from muxpilot.tmux.streams.far_feed import FarFeed
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes, PaneSource
 from muxpilot.tmux.streams.sources import CLEANUP_S, PaneSources
 from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
@@ -193,10 +194,7 @@ class StreamRecovery:
                 await followed.control.catch_up(CLEANUP_S)
         await self._sources.leave_control_client(followed)
         if followed.feed is not None:
-            with suppress(MuxpilotError):
-                await followed.feed.read_rest()
-        if pane is None and exit is None and self._connection.endpoint.is_remote:
-            exit = await read_exit(self._connection, followed.pane)
+            exit = exit or await self._read_far_end(followed.feed, is_gone=pane is None)
         learnt_from = "exit mark" if exit is not None else "tmux" if pane is not None else "nothing"
         if pane is None:
             await self.drop(followed)
@@ -207,6 +205,14 @@ class StreamRecovery:
             "pane ended", pane=followed.pane, is_gone=pane is None, status_learnt_from=learnt_from
         )
         followed.stream.finish(exit, "the program has ended" if pane is not None else "the pane is gone")
+
+    async def _read_far_end(self, feed: FarFeed, *, is_gone: bool) -> ExitStatus | None:
+        """Read the last output of a pane on another host. Return the status of one that is gone."""
+        try:
+            await feed.read_rest()
+        except MuxpilotError as error:
+            feed.give_up(error.what.rstrip("."))
+        return await read_exit(self._connection, feed.stream.pane) if is_gone else None
 
     async def _find_pane(self, followed: FollowedPane) -> Pane | None:
         """Return the pane, or None if it is gone. The same id on another server is another pane."""
