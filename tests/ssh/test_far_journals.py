@@ -124,6 +124,13 @@ async def test_a_command_that_ends_while_the_connection_is_broken_is_told_exactl
         assert (await far.run(pane, "echo again"))["output"] == "again\n"
 
 
+async def test_the_last_output_of_a_shell_that_ends_is_told_exactly(far: RemoteHost) -> None:
+    pane = await far.pane()
+    assert (await far.run(pane, "true"))["exitCode"] == 0
+    told = await far.run(pane, "seq 1 3000; exit 7", maxOutputBytes=100_000)
+    assert_exact(told, LINES, 7)
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_a_command_that_ends_while_no_muxpilot_runs_is_told_exactly(
     far: RemoteHost, barrier: Barrier, ending: str

@@ -2,8 +2,8 @@
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
 outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
-tmux would have done. If muxpilot is gone by then, a hook of the pane does it: tmux runs the hook, which keeps
-the status in an option of the server.
+tmux would have done. If muxpilot is gone by then, and always on another host, a hook of the pane does it:
+tmux runs the hook, which keeps the status in an option of the server.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class FarFeed:
             raise FarJournalGone(_DIFFERS)
 
     def give_up(self, reason: str) -> None:
-        """Go on without the journal, after a gap."""
+        """Continue without the journal, after a gap."""
         self.journal = None
         self.stream.add_gap(reason)
         self._go_live(reason)
