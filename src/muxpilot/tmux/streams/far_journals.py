@@ -182,17 +182,13 @@ class FarJournals:
 
         Raise FarJournalGone if it cannot be read.
         """
-        begin = -1 if start is None else start
-        values = {"folder": journal.path, "start": begin, "recent": _RECENT_BYTES}
+        script = reading_script(journal.path, start=-1 if start is None else start)
         endpoint = self._connection.endpoint
         assert isinstance(endpoint, SshEndpoint)
         async with self._connection.deadline(_READ_LIMIT_S):
-            out = await oneshot.run_far_script(endpoint, _with_values(_READ, values))
-        state, _, rest = out.partition(b"\n")
-        if state not in _STATES:
-            raise FarJournalGone("the pane's journal on the other host is gone")
-        self._trace.debug("far journal read", journal=journal.name, start=start, bytes=len(rest))
-        return FarReading(list(_parse(rest)), _STATES[state])
+            out = await oneshot.run_far_script(endpoint, script)
+        self._trace.debug("far journal read", journal=journal.name, start=start, bytes=len(out))
+        return parse_reading(out)
 
 
 def _with_values(script: str, values: Mapping[str, object]) -> str:
@@ -201,8 +197,20 @@ def _with_values(script: str, values: Mapping[str, object]) -> str:
     return given + script
 
 
-def _parse(out: bytes) -> Iterator[FarPiece]:
-    """Yield the pieces that the reading script has printed."""
+def reading_script(path: str, *, start: int, recent: int = _RECENT_BYTES) -> str:
+    """Return the script that prints a journal from an offset on, or its `recent` bytes with a start of -1."""
+    return _with_values(_READ, {"folder": path, "start": start, "recent": recent})
+
+
+def parse_reading(out: bytes) -> FarReading:
+    """Return what the reading script has printed. Raise FarJournalGone if it has not found the journal."""
+    state, _, rest = out.partition(b"\n")
+    if state not in _STATES:
+        raise FarJournalGone("the pane's journal on the other host is gone")
+    return FarReading(list(_parse_pieces(rest)), _STATES[state])
+
+
+def _parse_pieces(out: bytes) -> Iterator[FarPiece]:
     while out:
         line, _, out = out.partition(b"\n")
         found = _HEADER.fullmatch(line)
