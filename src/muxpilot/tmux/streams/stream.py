@@ -211,9 +211,11 @@ class PaneStream:
             if event is None:
                 await self._changed.wait()
                 continue
-            if isinstance(event, Gap) and any(event is gap for _, gap in self._gaps[reported : reported + 1]):
+            begins = [begin for begin, gap in self._gaps[reported : reported + 1] if gap is event]
+            if begins and isinstance(event, Gap):
                 reported += 1
-                if event.offset < cursor and event.lost_bytes is not None:
+                has_passed = event.offset < cursor or begins[0] < event.offset == cursor
+                if has_passed and event.lost_bytes is not None:
                     continue  # a part of what was reported as lost already
             yield event
             if isinstance(event, End):
