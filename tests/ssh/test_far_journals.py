@@ -192,6 +192,24 @@ async def test_lines_that_the_far_journal_has_dropped_are_counted(far: RemoteHos
     assert read["newLines"] + read["missedLines"] == 60_002, read
 
 
+async def test_a_watch_of_a_killed_muxpilot_sees_what_was_printed_meanwhile(far: RemoteHost) -> None:
+    pane = await far.pane()
+    async with another_muxpilot(far, is_killed=True) as first:
+        await first.call("execute-command", paneId=pane, command="true")
+        begun = await first.call("notify-when", paneId=pane, triggers="pattern:^nee.le$", timeout=600)
+    far.raw("send-keys", "-t", pane, "echo need''le; seq 1 500", "Enter")
+    await far.shows(pane, "500\n")
+    async with another_muxpilot(far) as second:
+        told: dict[str, Any] = {}
+
+        async def has_ended() -> bool:
+            told.update(await call_and_wait(second, "get-watch", watchId=begun["watchId"]))
+            return told["status"] not in ("running", "refused")
+
+        await eventually(has_ended)
+    assert "needle" in str(told), told
+
+
 async def test_two_muxpilots_share_the_commands_of_a_far_pane(far: RemoteHost) -> None:
     pane = await far.pane()
     async with another_muxpilot(far) as first, another_muxpilot(far) as second:
