@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from muxpilot.journal.owners import Owners, OwnerState
 from tests.rigs.waiting import eventually
@@ -46,6 +50,26 @@ def test_this_process_lives_and_a_closed_owner_is_dead(tmp_path: Path) -> None:
     assert owners.state(token) is OwnerState.ALIVE
     owners.close()
     assert others.state(token) is OwnerState.DEAD
+
+
+def test_a_file_that_was_removed_is_created_again(tmp_path: Path) -> None:
+    owners, others = Owners(tmp_path / "owners"), Owners(tmp_path / "owners")
+    token = owners.own_token
+    shutil.rmtree(tmp_path / "owners")
+    assert others.state(token) is OwnerState.DEAD
+    assert owners.own_token == token
+    assert others.state(token) is OwnerState.ALIVE
+
+
+def test_an_owner_lives_also_if_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    owners = Owners(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", fail)
+        token = owners.own_token
+    assert Owners(tmp_path).state(token) is OwnerState.ALIVE
 
 
 def test_unknown_and_hostile_tokens_belong_to_dead_processes(tmp_path: Path) -> None:

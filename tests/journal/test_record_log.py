@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,39 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"):
         RecordLog(tmp_path / "records").append({"text": "x"})
     assert target.read_bytes() == b""
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "records")
+    log = RecordLog(tmp_path / "records")
+    with pytest.raises(OSError, match=r"not a file of this user|directory"):
+        log.append({"text": "x"})
+    assert log.read_new() == []
+    assert not log.mentions(b"x")
+
+
+def test_records_after_a_cut_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    log, reader = RecordLog(path), RecordLog(path)
+    log.append({"text": "before" * 100})
+    assert len(reader.read_new()) == 1
+    os.truncate(path, 0)
+    log.append({"text": "after"})
+    assert _texts(reader) == ["after"]
+
+
+def test_a_full_disk_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = RecordLog(tmp_path / "records")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", fail)
+        with pytest.raises(OSError, match="No space"):
+            log.append({"text": "x"})
+    assert os.listdir(tmp_path) == []
 
 
 def _write_many(path: Path, name: str, count: int) -> None:

@@ -89,7 +89,34 @@ def test_tickets_tell_which_lines_were_typed_before_the_last_one() -> None:
     history = history_of(*(records.ticket_record(TypingTicket(*names)) for names in tickets))
     used = [name for name, after in tickets if history.was_used(TypingTicket(name, after), last="b.2")]
     assert used == ["a.1", "load.1", "b.2"]
-    assert not history.was_used(TypingTicket("a.1"), last="unknown")
+
+
+def test_a_ticket_is_used_where_the_records_after_it_are_missing() -> None:
+    """The disk was full: tmux remembers a ticket that is in no record. No line must be typed twice."""
+    history = history_of(
+        *(records.ticket_record(TypingTicket(*names)) for names in (("a.1", "z.1"), ("b.1", "z.1")))
+    )
+    assert history.is_complete("b.1")
+    assert not history.is_complete("missing.1")
+    assert history.was_used(TypingTicket("a.1", "z.1"), last="missing.1")
+    assert not history.was_used(TypingTicket("a.1", "z.1"), last="b.1")
+    assert not history.was_used(TypingTicket("a.1", "z.1"), last="z.1")
+
+
+def test_a_used_ticket_is_known_when_the_commands_after_it_are_forgotten() -> None:
+    history = history_of(records.ask_record(asked("a")), records.type_record("a", "one", typed=TYPED))
+    last = TYPED.ticket.name
+    for number in range(1000):
+        name = f"b{number}"
+        typed = TypingRecord(TypingTicket(f"{name}.1", last), PLACE, "f" * 32, [])
+        for fields in (records.ask_record(asked(name)), records.type_record(name, "one", typed=typed)):
+            history.apply(fields)
+        history.apply(records.end_record(name, END))
+        history.forget_old(most=1, before_ns=0)
+        last = typed.ticket.name
+    assert history.was_used(TYPED.ticket, last=last)
+    assert history.is_complete(last)
+    assert len(history.tickets) < 1000
 
 
 def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
@@ -122,6 +149,13 @@ def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> N
     history = history_of(records.ask_record(asked("a")))
     assert history.apply(fields) is None
     assert [command.id for command in history.list_unfinished()] == ["a"]
+
+
+def test_an_end_that_only_a_later_version_knows_is_told_as_lost() -> None:
+    end = {**records.end_record("a", END), "status": "paused", "reason": ["later"]}
+    told = history_of(records.ask_record(asked("a")), end).commands["a"].end
+    assert told is not None
+    assert (told.status, told.reason) == ("lost", "['later']")
 
 
 def test_a_command_that_was_refused_is_forgotten() -> None:
@@ -190,6 +224,26 @@ def test_a_large_log_keeps_what_has_not_ended(tmp_path: Path, monkeypatch: pytes
     fresh.take_news()
     assert fresh.history.commands["a"].typed == [typed]
     assert list(fresh.history.commands) == list(log.history.commands)
+    assert typed.ticket in fresh.history.tickets
+
+
+def test_long_commands_are_not_written_again_with_each_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, put_aside = tmp_path / "pane", list[bool]()
+    folder.mkdir()
+    log = pane_log(folder)
+    monkeypatch.setattr(RecordLog, "is_large", property(lambda self: self.size > 2000))
+
+    def note(self: RecordLog) -> bool:
+        put_aside.append(True)
+        return False
+
+    monkeypatch.setattr(RecordLog, "put_aside", note)
+    for number in range(40):
+        log.ask(RecordedCommand(f"a{number}", "x" * 1000, log.own_token, asked_ns=1, height=50))
+        log.cancel(f"a{number}")
+    assert not put_aside
 
 
 def test_a_full_disk_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The lock against muxpilots of version 1: whose marks a shell has, and who holds the lock."""
+"""The lock against muxpilots that do not share records: whose marks a shell has, and who holds the lock."""
 
 from __future__ import annotations
 
@@ -63,6 +63,18 @@ def test_muxpilots_of_this_version_share_the_lock_and_the_marks(folder: Path) ->
     ours.release()
     assert ours.try_acquire()
     assert not ours.was_used_by_other
+
+
+def test_a_muxpilot_that_keeps_no_records_takes_turns_with_all_others(folder: Path) -> None:
+    single, shared = make_lock(), make_lock()
+    single.is_shared = False
+    assert single.try_acquire()
+    assert not shared.try_acquire()
+    single.mark_ours()
+    single.release()
+    assert shared.try_acquire()
+    assert shared.was_used_by_other
+    assert not single.try_acquire()
 
 
 def test_a_file_of_an_older_version_names_another_muxpilot(folder: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from muxpilot.errors import MuxpilotError
 from muxpilot.jobs import job_records as records
 from muxpilot.jobs.job_records import Fields, Job, JobEnd, JobHistory
 from muxpilot.journal.folders import JOBS_FILE
@@ -30,6 +31,7 @@ class JobLog:
     ) -> None:
         self.history = JobHistory(trace)
         self._owners = owners if folder is not None else None
+        folder = folder if owners is not None else None
         self._trace = trace
         self._most = most
         self._kept_s = kept_s
@@ -40,7 +42,13 @@ class JobLog:
 
     @property
     def own_token(self) -> str:
-        return self._owners.own_token if self._owners is not None else _IN_MEMORY
+        """Return the token of this process. Where it can have none, nothing is written from now on."""
+        try:
+            return self._owners.own_token if self._owners is not None else _IN_MEMORY
+        except (OSError, MuxpilotError) as error:
+            self._note_failure(error)
+            self._log, self._owners = None, None
+            return _IN_MEMORY
 
     def is_own(self, job: Job) -> bool:
         """Return whether this muxpilot is responsible for a job."""
@@ -119,7 +127,7 @@ class JobLog:
             for fields in self.history.records():
                 log.append(fields)
 
-    def _note_failure(self, error: OSError) -> None:
+    def _note_failure(self, error: OSError | MuxpilotError) -> None:
         if not self._has_failed:
             self._trace.warning("jobs cannot be recorded", error=error)
         self._has_failed = True

@@ -74,9 +74,12 @@ class Journals:
 
     @property
     def owners(self) -> Owners | None:
-        """Return which muxpilots live, or None if no private folder can be made anywhere."""
+        """Return which muxpilots live, or None if no private folder can be made for their files."""
         if self._owners is None and self.folders is not None:
-            self._owners = Owners(self.folders.owners_folder())
+            try:
+                self._owners = Owners(self.folders.owners_folder())
+            except (OSError, MuxpilotError) as error:
+                _trace.warning("muxpilots cannot be told apart: nothing is written down", error=error)
         return self._owners
 
     def release_owned(self) -> None:

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from muxpilot import file_lock
+from muxpilot.journal.folders import ensure_private
 from muxpilot.processes.identity import pid_namespace, this_process
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.trace import area
@@ -42,9 +43,17 @@ class Owners:
 
     @property
     def own_token(self) -> str:
-        """Return the token of this process. The first call creates its file."""
+        """Return the token of this process. The first call creates its file.
+
+        A file that was removed is created again: without it, this process would count as dead.
+        """
         if self._own is None:
-            self._own = self._create()
+            self._own = self._create(secrets.token_hex(8))
+        elif not (self._folder / self._own[0]).exists():
+            token, removed = self._own
+            self._own = self._create(token)
+            os.close(removed)
+            _trace.debug("owner file created again", owner=token)
         return self._own[0]
 
     def is_own(self, token: str) -> bool:
@@ -87,14 +96,17 @@ class Owners:
                 (self._folder / token).unlink(missing_ok=True)
             os.close(file)
 
-    def _create(self) -> tuple[str, int]:
-        """Create and lock a file before it gets its name: the lock of a living owner is never found free."""
-        token = secrets.token_hex(8)
-        unnamed = self._folder / f"{token}.new"
+    def _create(self, token: str) -> tuple[str, int]:
+        """Create and lock a file before it gets its name: the lock of a living owner is never found free.
+
+        On a full disk the file stays empty. Then only a stopped process is not known as such.
+        """
+        unnamed = ensure_private(self._folder) / f"{token}.new"
         file = file_lock.open_lock_file(unnamed)
         file_lock.try_lock(file)
         process = this_process()
-        os.write(file, f"{process.pid} {process.start_time} {pid_namespace()}".encode())
+        with suppress(OSError):
+            os.write(file, f"{process.pid} {process.start_time} {pid_namespace()}".encode())
         unnamed.rename(self._folder / token)
         return token, file
 

@@ -11,8 +11,10 @@ as well, so readers must accept a record twice. All readers see the same order.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -141,6 +143,10 @@ class RecordLog:
         finally:
             os.close(guard)
 
+    def mentions(self, word: bytes) -> bool:
+        """Return whether the files have a word anywhere, without reading their records."""
+        return any(word in _read_whole(path) for path in (self._path, self._old_path))
+
     def close(self) -> None:
         """Close the files. A later call opens the newest one."""
         self._append_file = self._append_file.close()
@@ -155,11 +161,10 @@ class RecordLog:
         return self._path.with_name(self._path.name + ".old")
 
     def _open_for_append(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with suppress(FileNotFoundError):
-            return os.open(self._path, flags)
+            return _open_own(self._path, os.O_RDWR | os.O_APPEND)
         self._create()
-        return os.open(self._path, flags)
+        return _open_own(self._path, os.O_RDWR | os.O_APPEND)
 
     def _create(self) -> None:
         """Create a file with its header. It gets its name when the header is in it."""
@@ -167,15 +172,15 @@ class RecordLog:
         file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.write(file, _HEADER)
+            with suppress(FileExistsError):  # another process was faster
+                os.link(unnamed, self._path)
         finally:
             os.close(file)
-        with suppress(FileExistsError):  # another process was faster
-            os.link(unnamed, self._path)
-        os.unlink(unnamed)
+            os.unlink(unnamed)
 
     def _open_for_reading(self, path: Path) -> bool:
         try:
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = _open_own(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -191,6 +196,11 @@ class RecordLog:
             self._close_read_file()
 
     def _read_to_end(self, found: list[Fields]) -> None:
+        if os.fstat(self._file.number).st_size < self._offset:
+            self._trace.warning(
+                "records were cut by another program; read from the beginning", path=self._path
+            )
+            self._offset, self._torn = 0, b""
         while data := os.pread(self._file.number, _READ_BYTES, self._offset):
             self._offset += len(data)
             *lines, self._torn = (self._torn + data).split(b"\n")
@@ -205,6 +215,25 @@ class RecordLog:
             self._trace.warning("damaged record skipped", path=self._path, length=len(line))
             return
         found.append(fields)
+
+
+def _open_own(path: Path, flags: int) -> int:
+    """Open a file of this user. Links and everything else are refused: a pipe would let us wait for ever."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(file)
+        raise PermissionError(errno.EPERM, "it is not a file of this user", str(path))
+    return file
+
+
+def _read_whole(path: Path) -> bytes:
+    try:
+        file = _open_own(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    with os.fdopen(file, "rb") as source:
+        return source.read()
 
 
 def _encode(fields: Fields) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.journal.owners import OwnerState
+from muxpilot.journal.record_log import RecordLog
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import JournalPlace, RecordedCommand
 from muxpilot.shells.command_restore import CommandReplay, end_of, restore_command
@@ -33,7 +34,7 @@ class CommandArchive:
     async def find(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
         """Return a command of a server, and its pane."""
         for folder in await tmux.streams.journals.pane_folders():
-            if _mentions(folder, command_id):
+            if RecordLog(folder / RECORDS_FILE).mentions(command_id.encode("utf-8", "replace")):
                 recorded = self._read(tmux, folder).history.commands.get(command_id)
                 if recorded is not None:
                     return _pane_of(folder), recorded
@@ -44,7 +45,6 @@ class CommandArchive:
         found = [
             (_pane_of(folder), recorded)
             for folder in await tmux.streams.journals.pane_folders()
-            if (folder / RECORDS_FILE).exists()
             for recorded in self._read(tmux, folder).history.commands.values()
         ]
         return sorted(found, key=lambda row: row[1].asked_ns)
@@ -151,15 +151,6 @@ def _end_as_recorded(command: Command, recorded: RecordedCommand) -> None:
     command.end_as_recorded(recorded.end)
     command.reason, command.exit_code = recorded.end.reason, recorded.end.exit_code
     command.ended_at = recorded.end.ended_ns / 1e9
-
-
-def _mentions(folder: Path, command_id: str) -> bool:
-    word = command_id.encode("utf-8", "replace")
-    for name in (RECORDS_FILE, f"{RECORDS_FILE}.old"):
-        with suppress(OSError):
-            if word in (folder / name).read_bytes():
-                return True
-    return False
 
 
 def _pane_of(folder: Path) -> PaneId:

@@ -13,7 +13,8 @@ the same history. What must be known after a SIGKILL is written before it is act
     end       when the command has ended, with its result and the place of its output in the journal
 
 tmux remembers only the last ticket that was used (`tmux/objects/typing_ticket.py`). Each ticket names the one
-before it, so the records tell which tickets were used before the last one, and which were not.
+before it, which its writer knew to be used. So the records tell which tickets were used, and which were not.
+A ticket that tmux remembers and no record names is one that could not be written down.
 
 A record that says nothing new is ignored: the same record may be written twice, and two muxpilots may see
 the end of one command. Unknown kinds and damaged fields are ignored too: a later version may have written
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from muxpilot.records import record
+from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, area
 
@@ -34,6 +36,8 @@ Fields = Mapping[str, Any]
 
 # The end of a command that was never typed, because its caller did not want to wait. It is forgotten.
 REFUSED = "refused"
+# The newest tickets are remembered. More than one matters only where several muxpilots type at once.
+_MOST_TICKETS = 200
 
 
 @record
@@ -54,6 +58,7 @@ class TypingRecord:
     stack: Sequence[Fields]
     text: str = ""  # what is typed; empty if that is the whole command
     line: int = 0  # its number in a command that is typed line by line
+    pane_pid: int = 0  # the process of the pane; it changes when the pane is respawned
 
 
 @record
@@ -101,7 +106,8 @@ class CommandHistory:
         self.nonces: dict[str, str] = {}
         self.last_typed: TypingRecord | None = None
         self._last_asked_ns = 0
-        self._tickets: dict[str, str] = {}  # each with the one that must have been used before it
+        self._tickets: dict[str, str] = {}  # each with the one that was used before it
+        self._used_tickets: dict[str, None] = {}
         self._trace = trace or area("shells")
 
     def apply(self, fields: Fields) -> RecordedCommand | None:
@@ -112,6 +118,11 @@ class CommandHistory:
         except (KeyError, TypeError, ValueError) as error:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
+
+    @property
+    def text_size(self) -> int:
+        """Return about how many bytes the texts of all commands have in the records."""
+        return sum(len(command.text) for command in self.commands.values())
 
     def list_unfinished(self) -> list[RecordedCommand]:
         """Return the commands that have not ended, in the order of asking."""
@@ -127,14 +138,28 @@ class CommandHistory:
         return None
 
     def was_used(self, ticket: TypingTicket, *, last: str) -> bool:
-        """Return whether a ticket was used, if `last` is the one that tmux remembers."""
+        """Return whether a ticket was used, if `last` is the one that tmux remembers.
+
+        Where tickets are missing in the records, say that it was used: no line is typed twice.
+        """
+        if ticket.name in self._used_tickets:
+            return True
         for _ in range(len(self._tickets) + 1):
-            if last == ticket.name:
-                return True
+            if last in (ticket.name, ticket.after):
+                return last == ticket.name
             if last not in self._tickets:
-                return False
+                break
             last = self._tickets[last]
-        return False
+        return True
+
+    @property
+    def tickets(self) -> list[TypingTicket]:
+        """Return the newest tickets, in the order of writing."""
+        return [TypingTicket(name, after) for name, after in self._tickets.items()]
+
+    def is_complete(self, last: str) -> bool:
+        """Return whether `last`, the ticket that tmux remembers, was written down before it was used."""
+        return not last or last in self._tickets
 
     def forget_old(self, *, most: int, before_ns: int) -> list[str]:
         """Forget ended commands that are too many, or ended before a time. Return their ids."""
@@ -146,8 +171,7 @@ class CommandHistory:
             if at < surplus or (command.end is not None and command.end.ended_ns < before_ns)
         ]
         for command_id in old:
-            for line in self.commands.pop(command_id).typed:
-                self._tickets.pop(line.ticket.name, None)
+            del self.commands[command_id]
         return old
 
     def _on_shell(self, fields: Fields) -> RecordedCommand | None:
@@ -180,6 +204,7 @@ class CommandHistory:
             stack=list(fields["stack"]),
             text=str(fields.get("text", "")),
             line=int(fields.get("line", 0)),
+            pane_pid=int(fields.get("pane_pid", 0)),
         )
         command = self._find_unfinished(fields)
         if command is None or any(known.ticket == ticket for known in command.typed):
@@ -197,6 +222,10 @@ class CommandHistory:
     def _on_ticket_of(self, fields: Fields) -> TypingTicket:
         ticket = TypingTicket(str(fields["ticket"]), str(fields["after"]))
         self._tickets[ticket.name] = ticket.after
+        self._used_tickets[ticket.after] = None
+        for kept in (self._tickets, self._used_tickets):
+            if len(kept) > _MOST_TICKETS:
+                del kept[next(iter(kept))]
         return ticket
 
     def _on_untyped(self, fields: Fields) -> RecordedCommand | None:
@@ -227,11 +256,12 @@ class CommandHistory:
         if fields["status"] == REFUSED:
             del self.commands[command.id], self._unfinished[command.id]
             return command
-        exit_code = fields["exit"]
+        exit_code, reason = fields["exit"], fields.get("reason")
+        is_known = fields["status"] in {status.value for status in CommandStatus if status.is_final}
         command.end = EndedCommand(
-            status=str(fields["status"]),
+            status=str(fields["status"]) if is_known else CommandStatus.LOST.value,
             exit_code=None if exit_code is None else int(exit_code),
-            reason=fields.get("reason"),
+            reason=None if reason is None else str(reason),
             ended_ns=int(fields["ended"]),
             place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
         )
@@ -284,6 +314,7 @@ def type_record(command_id: str, owner: str, *, typed: TypingRecord) -> Fields:
         "stack": list(typed.stack),
         "text": typed.text,
         "line": typed.line,
+        "pane_pid": typed.pane_pid,
     }
 
 

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
-from muxpilot.errors import MuxpilotError, PaneDead
+from muxpilot.errors import MuxpilotError, NotFound, PaneDead
 from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
 from muxpilot.shells.command import Command, ShellBinding
 from muxpilot.shells.command_phases import CommandStatus
-from muxpilot.shells.command_records import TypingRecord
+from muxpilot.shells.command_records import RecordedCommand, TypingRecord
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
@@ -37,6 +37,8 @@ from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
+_DENIED = "Its muxpilot has gone, and the policy of this one does not allow it."
+_NOT_RECORDED = "Its muxpilot could not write down whether it has run, and has ended."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
@@ -73,7 +75,7 @@ class PaneCommands:
         self._may_run = may_run
         self._has_hint = has_hint
         self._is_starting = nonce is not None
-        self._exit_keeper = ExitKeeper(self.pane, self.mark_ended)
+        self.exit_keeper = ExitKeeper(self.pane, self.mark_ended)
         self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace)
         self._queue: deque[Command] = deque()
         self._waiter: PromptWaiter | None = None
@@ -83,7 +85,7 @@ class PaneCommands:
         self._resources = AsyncExitStack()
         self._reader = ShellOutputReader(
             self.pane,
-            before_data=self._sync,
+            before_data=lambda: self.shared_commands.sync(),
             on_end=self._handle_end,
             on_failure=lambda: self.mark_ended(None, "muxpilot failed to read it; see its log on stderr"),
         )
@@ -129,6 +131,7 @@ class PaneCommands:
         stream = await self._resources.enter_async_context(pane.tmux.streams.open(pane.pane))
         pane.stream = stream
         log = await self._open_log()
+        self._lock.is_shared = log.is_kept
         pane.shared_commands = SharedCommands(pane, log, self, output_limit=self._output_limit)
         recovery = PaneRecovery(pane, self._reader)
         is_own, end = pane.tmux.streams.is_own_pane(pane.pane), stream.end
@@ -137,7 +140,7 @@ class PaneCommands:
             begin = stream.start if is_own else stream.end
         else:
             self._is_starting = False
-        self._exit_keeper.watch_process()
+        self.exit_keeper.watch_process()
         self._reader.start(stream, begin)
         await pane.activity.wait_until_read(end, pane.timing.read_stream_s)
         self._drop_replaced_shell()
@@ -149,14 +152,13 @@ class PaneCommands:
         journals = self.pane.tmux.streams.journals
         folder = await journals.pane_folder(self.pane.pane)
         owners = journals.owners if folder is not None else None
-        try:
-            return PaneLog(folder, owners, self.trace, limits=self._limits)
-        except OSError as error:
-            self.trace.warning("records of the pane cannot be kept", error=error)
-            return PaneLog(None, None, self.trace, limits=self._limits)
-
-    def _sync(self) -> None:
-        self.shared_commands.sync()
+        with suppress(OSError, MuxpilotError):
+            if folder is None or owners is not None:
+                return PaneLog(folder, owners, self.trace, limits=self._limits)
+        self.trace.warning("records of the pane are only read: muxpilots cannot be told apart")
+        log = PaneLog(folder, None, self.trace, limits=self._limits)
+        log.failure = "muxpilot could not write it down"
+        return log
 
     def on_typed(self, command: Command, typed: TypingRecord) -> None:
         """Follow a line that another muxpilot types."""
@@ -172,12 +174,16 @@ class PaneCommands:
         """Take over the commands whose muxpilot is dead or stopped."""
         for recorded in self.shared_commands.find_abandoned():
             if recorded.is_queued and not await self._may_run(recorded.text):
-                self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
+                self._leave_denied(recorded)
                 continue
+            recovery = PaneRecovery(self.pane, self._reader)
             if recorded.is_typed:
-                await PaneRecovery(self.pane, self._reader).check_typed(recorded)
+                await recovery.check_typed(recorded)
+            is_doubtful = recorded.is_queued and await recovery.may_be_typed()
             command = self.shared_commands.take_over(recorded)
-            if command is not None:
+            if command is not None and is_doubtful:
+                command.mark_lost(_NOT_RECORDED, cause="not-recorded")
+            elif command is not None:
                 self._queue.append(command)
         # Those that run come first, then the order of asking.
         order = sorted(self._queue, key=lambda one: (one.status is CommandStatus.QUEUED, one.submitted_at))
@@ -185,6 +191,16 @@ class PaneCommands:
         self._start_worker()
         if self.shared_commands.has_foreign:
             self._watch_owners()
+
+    def _leave_denied(self, recorded: RecordedCommand) -> None:
+        """Leave a command that our policy denies to other muxpilots, unless it holds up commands of ours."""
+        self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
+        is_in_the_way = any(command.status is CommandStatus.QUEUED for command in self._queue)
+        command = self.shared_commands.take_over(recorded) if is_in_the_way else None
+        if command is not None:
+            command.mark_lost(_DENIED, cause="denied")
+        elif recorded.id in self.shared_commands.known:
+            self.shared_commands.known[recorded.id].set_waiting(None, _DENIED)
 
     def _watch_owners(self) -> None:
         """Look now and then whether other muxpilots that are responsible for commands here still live."""
@@ -208,15 +224,12 @@ class PaneCommands:
             self._monitors[command.id] = self._tasks.start(run.watch(), name=f"watch {command.id}")
 
     def _drop_replaced_shell(self) -> None:
-        """Forget the shell of a pane in which a person has started another program since.
-
-        The shell of a pane that we created is the pane's process. In others it may be inside of it.
-        """
-        pane, outermost = self.pane, self.stack.shells[0] if self.stack.shells else None
-        if outermost is None or pane.is_remote:
-            return
-        is_own = pane.tmux.streams.is_own_pane(pane.pane)
-        if outermost.pid != pane.row.pid if is_own else pane.has_ended(outermost):
+        """Forget the shell of a pane in which a person has started another program since."""
+        outermost, pid = self.stack.shells[0] if self.stack.shells else None, self.pane.row.pid
+        last = self.shared_commands.log.history.last_typed
+        # A shell may have another process than its pane: that of a wrapper, or one on another host.
+        is_same = self.pane.is_remote or (last is not None and last.pane_pid == pid)
+        if outermost is not None and not is_same and outermost.pid != pid:
             self.stack.drop(outermost, "Another program was started in the pane.")
             self._is_starting = False
 
@@ -225,9 +238,11 @@ class PaneCommands:
         self.shared_commands.is_closing = True
         await self._reader.close()
         await self._tasks.close()
+        is_running = any(shell.command is not None for shell in self.stack.shells[:1])
         self.mark_ended(None, "muxpilot has stopped")
-        await self._exit_keeper.release()
-        self._exit_keeper.close()
+        if not is_running or not self.exit_keeper.has_hook:  # else the hook keeps how the command ends
+            await self.exit_keeper.release()
+        self.exit_keeper.close()
         self.shared_commands.log.close()
         await self._resources.aclose()
 
@@ -321,9 +336,9 @@ class PaneCommands:
 
     async def _handle_end(self, event: End) -> None:
         if event.status is not None:
-            await self._exit_keeper.recover_output()
+            await self.exit_keeper.recover_output()
         self.mark_ended(event.status, event.reason, signal=event.signal)
-        await self._exit_keeper.close_dead_remote_pane()
+        await self.exit_keeper.close_dead_remote_pane()
 
     async def _work(self) -> None:
         """Run the commands of the queue."""
@@ -332,7 +347,7 @@ class PaneCommands:
             try:
                 await self._run_next(command)
             except MuxpilotError as error:
-                if self.pane.is_remote and isinstance(error, PaneDead):
+                if self.pane.is_remote and isinstance(error, PaneDead | NotFound):
                     # The pane's stream tells how it ended.
                     await self.pane.activity.wait_until(lambda: False, self.pane.timing.remote_end_s)
                 command.mark_lost(str(error), cause=error.code)
@@ -375,7 +390,7 @@ class PaneCommands:
     async def _run(self, shell: NestedShell, run: CommandRun, *, is_typed: bool = False) -> None:
         is_outermost = shell is self.stack.shells[0]
         if is_outermost:
-            await self._exit_keeper.keep_pane()
+            await self.exit_keeper.keep_pane()
         await (run.resume() if is_typed else run.run())
         if is_outermost and run.is_over:
-            self._exit_keeper.release_soon()
+            self.exit_keeper.release_soon()

@@ -2,8 +2,8 @@
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
 outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
-tmux would have done. If muxpilot is gone by then, a hook of the pane does it: tmux runs the hook, which keeps
-the status in an option of the server.
+tmux would have done. If muxpilot is gone by then, and always on another host, a hook of the pane does it:
+tmux runs the hook, which keeps the status in an option of the server.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ExitKeeper:
         self._tasks = TaskSet(pane.trace)
         self._pidfd = -1
         self._is_kept = False
-        self._has_hook = False
+        self.has_hook = False  # a hook of the pane keeps the status, and closes the pane
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -67,6 +67,16 @@ class ExitKeeper:
         with suppress(OSError, AttributeError):
             self._pidfd = os.pidfd_open(self._pane.row.pid)
             asyncio.get_running_loop().add_reader(self._pidfd, self._on_process_end)
+
+    async def finish_report(self) -> None:
+        """Let the report of the pane's end come to its end, because it closes the dead pane.
+
+        The stream may have shown the end before the process did.
+        """
+        if self._reporting is None and self._pidfd >= 0 and self._pane.activity.end_reason is not None:
+            self._on_process_end()
+        if self._reporting is not None:
+            await asyncio.wait([self._reporting], timeout=self._pane.timing.dead_pane_s)
 
     def close(self) -> None:
         """Stop waiting for the process."""
@@ -89,8 +99,8 @@ class ExitKeeper:
         if self._saved != "on":
             self._is_kept = True
             # Without a journal the last output must be read from the screen before the pane is closed.
-            self._has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
-            hook = True if self._has_hook else None
+            self.has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
+            hook = True if self.has_hook else None
             await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"), hook=hook)
             self._pane.trace.debug("pane is kept when its program ends", before=self._saved)
 
@@ -114,14 +124,19 @@ class ExitKeeper:
     def _hook_command(self, *, is_set: bool) -> Command:
         """Return the command that sets the pane's hook: it keeps the status, and closes the pane.
 
-        While this muxpilot lives, it closes the pane itself. A pane that the person wants to keep only if
-        its program fails is closed only if it did not.
+        While this muxpilot lives, it closes a pane of this host itself. It does not live if its parent has
+        only not waited for it yet, although `kill -0` succeeds then. A pane that the person wants to keep
+        only if its program fails is closed only if it did not.
         """
         pane = self._pane.pane
         if not is_set:
             return remove_hook_command(pane)
         is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
-        is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
+        is_kept = f"[ {is_failure} = 1 ]"
+        if not self._pane.is_remote:  # no process of another host can be asked for
+            pid = os.getpid()
+            is_alive = f"kill -0 {pid} 2>/dev/null && ! grep -qs ^State:.Z /proc/{pid}/status"
+            is_kept += f" || {{ {is_alive}; }}"
         return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:
@@ -146,7 +161,7 @@ class ExitKeeper:
     async def _restore_option(self) -> None:
         with suppress(MuxpilotError):  # the pane or tmux has gone
             options = (("-u", "remain-on-exit"), ("-u", _SAVED_OPTION))
-            if await self._set_options(*options, hook=False if self._has_hook else None) != self._saved:
+            if await self._set_options(*options, hook=False if self.has_hook else None) != self._saved:
                 await self._set_options(("remain-on-exit", self._saved))
             self._pane.trace.debug("pane is no longer kept when its program ends")
 
@@ -183,7 +198,7 @@ class ExitKeeper:
             return
         await self.recover_output()
         self._on_end(end.status, "its program has ended", signal=end.signal)
-        if self._has_hook:
+        if self.has_hook:
             await forget_exit(self._pane.tmux.connection, self._pane.pane)
         await self._close_dead_pane(end)
 

@@ -1,13 +1,15 @@
-"""Lock a pane against muxpilots of version 1, which take turns by a lock on a file.
+"""Lock a pane against muxpilots that do not share its records, and take turns by a lock on a file.
 
-Muxpilots of this version share the lock: their turns are in the records of the pane. One of version 1 takes
-it for itself. The file begins with the token of the muxpilot whose marks the shell prints. All of this
-version have the same token, because they share the marks. After it comes a holder's process id, for the log.
+Muxpilots that keep records share the lock: their turns are in the records of the pane. One of version 1, or
+one that keeps everything in memory, takes it for itself. The file begins with the token of the muxpilot whose
+marks the shell prints. All that share records have the same token, because they share the marks. After it
+comes a holder's process id, for the log.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -21,14 +23,19 @@ from muxpilot.trace import Trace, describe_error
 
 _PREFIX = "pane-"
 _TOKEN_BYTES = 16
-_OWN_TOKEN = b"muxpilot-shared2"
+_SHARED_TOKEN = b"muxpilot-shared2"
 
 
 class CrossProcessPaneLock:
-    """The lock of one pane: `try_acquire`, `mark_ours` when the shell has our marks, `release`."""
+    """The lock of one pane: `try_acquire`, `mark_ours` when the shell has our marks, `release`.
+
+    Set `is_shared` to False where no records are kept.
+    """
 
     def __init__(self, socket: str, row: Pane, trace: Trace) -> None:
         self.was_used_by_other = False
+        self.is_shared = True
+        self._single_token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         self._trace = trace
         self._last_token = b""
         self._file = -1
@@ -38,6 +45,10 @@ class CrossProcessPaneLock:
             folder = muxpilot_folder()
             _remove_old_files(folder)
             self._path = folder / _file_name(socket, row)
+
+    @property
+    def _own_token(self) -> bytes:
+        return _SHARED_TOKEN if self.is_shared else self._single_token
 
     def try_acquire(self) -> bool:
         """Take the lock if no other muxpilot has it. Return whether we have it now."""
@@ -53,14 +64,14 @@ class CrossProcessPaneLock:
         if not self._lock(file):
             return False
         self._file, self._refused_by = file, ""
-        self.was_used_by_other = _read_token(file) not in (self._last_token, _OWN_TOKEN, b"")
+        self.was_used_by_other = _read_token(file) not in (self._last_token, self._own_token, b"")
         write_owner(file, offset=_TOKEN_BYTES)
         self._trace.debug("cross-process pane lock taken", was_used_by_other=self.was_used_by_other)
         return True
 
     def _lock(self, file: int) -> bool:
         with suppress(OSError):
-            if try_lock(file, is_shared=True):
+            if try_lock(file, is_shared=self.is_shared):
                 return True
         self._log_refusal(file)
         os.close(file)
@@ -78,9 +89,9 @@ class CrossProcessPaneLock:
 
     def mark_ours(self) -> None:
         """Write into the file that the shell has our marks now."""
-        if self._file >= 0 and (self.was_used_by_other or self._last_token != _OWN_TOKEN):
-            os.pwrite(self._file, _OWN_TOKEN, 0)
-        self.was_used_by_other, self._last_token = False, _OWN_TOKEN
+        if self._file >= 0 and (self.was_used_by_other or self._last_token != self._own_token):
+            os.pwrite(self._file, self._own_token, 0)
+        self.was_used_by_other, self._last_token = False, self._own_token
 
     def release(self) -> None:
         """Let the next muxpilot have the pane."""

@@ -2,6 +2,7 @@
 
 Where records cannot be kept (the setting `tracking.journal` is off, the disk is full, the folder is gone) the
 log works in memory: commands run as before, but no other muxpilot knows them. `failure` then says why.
+Records that are there are read all the same.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class RecordLimits:
 
 
 class PaneLog:
-    """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk."""
+    """The history of one pane, and how to add to it. `folder` is None where nothing is kept on disk.
+
+    Without `owners` nothing is written: others would take what this process writes for that of a dead one.
+    """
 
     def __init__(
         self, folder: Path | None, owners: Owners | None, trace: Trace, *, limits: RecordLimits | None = None
@@ -54,8 +58,14 @@ class PaneLog:
         self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
         self._news: list[Fields] = []
+        self._rotate_at = 0  # bytes; a smaller file is not put aside
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether records are kept where other muxpilots read them."""
+        return self._log is not None and self._owners is not None
 
     def take_news(self) -> Sequence[Fields]:
         """Return the records that were added since the last call; the history has them already."""
@@ -115,10 +125,11 @@ class PaneLog:
         stack: Sequence[Fields],
         text: str = "",
         line: int = 0,
+        pane_pid: int = 0,
     ) -> TypingRecord:
         """Write down that a line is about to be typed. Return it, with its ticket."""
         ticket = self._new_ticket(command_id)
-        typed = TypingRecord(ticket, place, shell, stack, text, line)
+        typed = TypingRecord(ticket, place, shell, stack, text, line, pane_pid)
         self._append(records.type_record(command_id, self.own_token, typed=typed))
         return typed
 
@@ -163,7 +174,7 @@ class PaneLog:
 
     def _write(self, fields: Fields) -> bool:
         """Write a record. Return False if others were written before it: then all of them must be read."""
-        if self._log is None:
+        if self._log is None or self._owners is None:
             return True
         try:
             is_next = self._log.append(fields)
@@ -174,17 +185,23 @@ class PaneLog:
         return is_next
 
     def _rotate(self) -> None:
-        """Begin a new file when this one is large, and write what has not ended into it once more."""
-        if self._log is None or not self._log.is_large:
+        """Begin a new file when this one is large, and write what is kept into it once more.
+
+        Where most of the file is kept anyway, because commands are long, it would be as large again.
+        """
+        if self._log is None or not self._log.is_large or self._log.size < self._rotate_at:
             return
         self._sync()
-        if not self._log.put_aside():
+        self._rotate_at = 2 * self.history.text_size
+        if self._log.size < self._rotate_at or not self._log.put_aside():
             return
         for nonce, inside in self.history.nonces.items():
             self._log.append(records.shell_record(nonce, inside))
         for command in self.history.commands.values():
             for fields in _records_of(command):
                 self._log.append(fields)
+        for ticket in self.history.tickets:
+            self._log.append(records.ticket_record(ticket))
 
     def _note_failure(self, error: OSError) -> None:
         if self.failure is None:

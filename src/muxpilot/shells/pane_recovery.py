@@ -6,7 +6,7 @@ on the output is read again. What was typed is known by the ticket that tmux rem
 
 from __future__ import annotations
 
-from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.shells.command_records import RecordedCommand, TypingRecord
 from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import ShellEvent
@@ -44,17 +44,17 @@ class PaneRecovery:
         for recorded in unfinished:
             command = pane.shared_commands.known.get(recorded.id)
             for typed in recorded.typed:
-                if command is not None and typed.place.journal == stream.name:
+                if command is not None and self._is_in_stream(typed):
                     self._reader.add_line(RecordedLine.of(command, typed))
         return begin
 
     def _restore_stack(self, typed: list[RecordedCommand]) -> int | None:
         """Restore the shells as they were before the oldest line that matters. Return its offset."""
-        pane, stream = self._pane, self._pane.stream
+        pane = self._pane
         lines = [one.typed[0] for one in typed]
         last = pane.shared_commands.log.history.last_typed
         lines = lines or ([last] if last is not None else [])
-        here = [line for line in lines if stream is not None and line.place.journal == stream.name]
+        here = [line for line in lines if self._is_in_stream(line)]
         if not here:
             return None
         first = min(here, key=lambda line: line.place.offset)
@@ -66,6 +66,11 @@ class PaneRecovery:
         pane.trace.debug("shells restored", shells=len(pane.stack.shells), at=first.place.offset)
         pane.activity.read_offset = -1  # no recorded line is due before the reading begins
         return first.place.offset
+
+    def _is_in_stream(self, typed: TypingRecord) -> bool:
+        """Return whether the place of a line is in the pane's output, or was cut off by another program."""
+        stream = self._pane.stream
+        return stream is not None and typed.place.journal == stream.name and typed.place.offset <= stream.end
 
     async def check_typed(self, recorded: RecordedCommand) -> None:
         """Find out whether the last line of a command was typed, and write down if it was not.
@@ -86,6 +91,13 @@ class PaneRecovery:
             log.note_untyped(recorded.id, typed.ticket)
             self._forget_line(recorded)
             return
+
+    async def may_be_typed(self) -> bool:
+        """Return whether lines were typed that could not be written down, because the disk was full."""
+        log = self._pane.shared_commands.log
+        log.last_ticket = await self._pane.tmux.input.last_ticket(self._pane.pane)
+        self._pane.shared_commands.sync()  # a ticket is written down before it is used
+        return not log.history.is_complete(log.last_ticket)
 
     def _forget_line(self, recorded: RecordedCommand) -> None:
         """Take a line that was never typed out of the stack again."""

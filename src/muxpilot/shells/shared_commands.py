@@ -163,6 +163,7 @@ class SharedCommands:
             stack=self._pane.stack.snapshot(),
             text="" if text == command.text else text,
             line=line,
+            pane_pid=self._pane.row.pid,
         )
 
     def _know(self, recorded: RecordedCommand) -> Command:

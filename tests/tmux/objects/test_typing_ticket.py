@@ -47,6 +47,20 @@ async def test_panes_have_tickets_of_their_own(tmux: Tmux, tmp_path: Path) -> No
     assert (await first.read_new(), await second.read_new()) == (b"one", b"two")
 
 
+@pytest.mark.parametrize("value", ["two words", "a,b}", "#(id)", "#{pane_id}", "é", "x" * 200 + "!"])
+async def test_a_value_that_a_person_has_set_counts_as_no_ticket(
+    tmux: Tmux, tmp_path: Path, value: str
+) -> None:
+    reader = await open_reader(tmux, tmp_path)
+    await tmux.connection.run(("set-option", "-p", "-t", reader.pane, "@muxpilot_typed", value))
+    with pytest.raises(TicketRefused) as refused:
+        await tmux.input.send_bytes(reader.pane, b"early", ticket=TypingTicket("cmd-1.1", "other"))
+    assert refused.value.last == await tmux.input.last_ticket(reader.pane) == ""
+    await tmux.input.send_bytes(reader.pane, b"next", ticket=TypingTicket("cmd-1.2", ""))
+    assert await reader.read_new() == b"next"
+    assert await tmux.input.last_ticket(reader.pane) == "cmd-1.2"
+
+
 async def test_a_dead_pane_is_told_before_the_ticket_is_used(tmux: Tmux) -> None:
     made = await tmux.sessions.create("x", program=PaneProgram("true", remain_on_exit=True))
     await tmux.sessions.create("y")

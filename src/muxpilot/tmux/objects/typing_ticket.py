@@ -22,7 +22,9 @@ DEAD = "dead"
 
 _OPTION = "@muxpilot_typed"
 _REFUSED = "ticket refused after "
-_NAME = re.compile(r"[\w.-]{0,80}", re.ASCII)
+_NAME = re.compile(r"[\w.-]*", re.ASCII)
+# The same in tmux's own language.
+_IS_NAME = f"#{{m/r:^[A-Za-z0-9_.-]*$,#{{{_OPTION}}}}}"
 
 
 class TicketRefused(Exception):
@@ -49,10 +51,20 @@ class TypingTicket:
             raise ValueError("The name of a ticket is a word.")
         refuse = ("display-message", "-p", "-t", pane, f"#{{?pane_dead,{DEAD},{_REFUSED}#{{{_OPTION}}}}}")
         return (
-            *("if-shell", "-F", "-t", pane, f"#{{==:#{{pane_dead}} #{{{_OPTION}}},0 {self.after}}}"),
+            *("if-shell", "-F", "-t", pane, self._condition),
             BracedCommands.of(("set-option", "-p", "-t", pane, _OPTION, self.name), *commands),
             BracedCommands.of(refuse),
         )
+
+    @property
+    def _condition(self) -> str:
+        """Return the format that is true if the ticket may be used.
+
+        A value that is no name was set by a person. It counts as none, as in `parse_last_ticket`: else no
+        ticket could ever be used in this pane again.
+        """
+        is_last = f"#{{==:#{{pane_dead}} #{{{_OPTION}}},0 {self.after}}}"
+        return is_last if self.after else f"#{{?{_IS_NAME},{is_last},#{{==:#{{pane_dead}},0}}}}"
 
 
 def last_ticket_command(pane: PaneId) -> Command:
