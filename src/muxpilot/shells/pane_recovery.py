@@ -68,7 +68,7 @@ class PaneRecovery:
         return first.place.offset
 
     def _is_in_stream(self, typed: TypingRecord) -> bool:
-        """Return whether the place of a line is in the pane's output, or was cut off by another program."""
+        """Return whether the pane's output has the place of a line: another program may have cut it."""
         stream = self._pane.stream
         return stream is not None and typed.place.journal == stream.name and typed.place.offset <= stream.end
 
