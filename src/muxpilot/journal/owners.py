@@ -45,7 +45,7 @@ class Owners:
     def own_token(self) -> str:
         """Return the token of this process. The first call creates its file.
 
-        A file that somebody has removed is created again: without it, this process would count as dead.
+        A file that was removed is created again: without it, this process would count as dead.
         """
         if self._own is None:
             self._own = self._create(secrets.token_hex(8))
