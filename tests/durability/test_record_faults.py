@@ -109,27 +109,6 @@ async def test_an_exit_just_before_the_end_of_muxpilot_leaves_no_dead_pane(place
         assert pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
 
 
-async def test_an_exit_after_an_orderly_end_of_muxpilot_reports_its_code(place: Place) -> None:
-    barrier, pane = Barrier(Path(place.socket).with_name("barrier")), create_plain_pane(place)
-    begun = place.home / "begun"
-
-    async def has_begun() -> bool:
-        return begun.exists()
-
-    async def is_gone() -> bool:
-        return pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
-
-    async with one_server(place) as first:
-        text = f"touch {begun}; {barrier.command}; exit 7"
-        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
-        await eventually(has_begun)
-    barrier.open()
-    await eventually(is_gone)
-    async with one_server(place) as second:
-        told = await _get_result(second, running, waitMs=WAIT_MS)
-    assert (told["status"], told["exitCode"]) == ("failed", 7), told
-
-
 async def test_a_queued_command_that_the_policy_denies_holds_up_nobody(
     place: Place, witness: Witness
 ) -> None:
