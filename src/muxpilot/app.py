@@ -65,7 +65,7 @@ class App:
         """Close all parts at the same time: each may have to wait for a tmux that does not answer."""
         if self.dialect is not None:
             await self.dialect.close()
-        await self.services.shells.finish_reports()
+        await self.services.shells.prepare_end()
         await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
         if self.servers.journals is not None:
             self.servers.journals.release_owned()

@@ -358,9 +358,9 @@ class CommandRegistry:
         command.mark_lost("The command was cancelled before it began.")
         return True
 
-    async def finish_reports(self) -> None:
-        """Let panes be closed whose programs have just ended. Call it while tmux still answers."""
-        await asyncio.gather(*(shell.exit_keeper.finish_report() for shell in self._panes.values()))
+    async def prepare_end(self) -> None:
+        """Leave panes in which commands run to their hooks. Call it while tmux still answers."""
+        await asyncio.gather(*(shell.exit_keeper.prepare_end() for shell in self._panes.values()))
 
     async def close(self) -> None:
         """Stop following all panes, and end all commands."""
