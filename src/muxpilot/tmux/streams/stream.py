@@ -81,6 +81,7 @@ class PaneStream:
         self._buffer = RingBuffer(memory_bytes)
         self._older: OlderBytes | None = None
         self._generation: Generation | None = None
+        self._has_far_journal = False
         self._gaps: list[tuple[int, Gap]] = []  # each with the offset at which followers are told of it
         self._changed = ChangeSignal()
         self._trace = (trace or area("tmux")).child(pane=pane)
@@ -93,8 +94,8 @@ class PaneStream:
 
     @property
     def is_journaled(self) -> bool:
-        """Return whether the bytes come from a journal, which other muxpilots read too."""
-        return self._older is not None
+        """Return whether a journal has these bytes too, which other muxpilots read."""
+        return self._older is not None or self._has_far_journal
 
     @property
     def recent_start(self) -> int:
@@ -116,6 +117,11 @@ class PaneStream:
         self.name, self.is_whole = generation.name, bool(generation.exit_mark)
         self.text_before, self.nonce = generation.text_before, generation.nonce
         self._generation, self._older = generation, OlderBytes(files)
+        self._buffer.restart(offset, newlines)
+
+    def use_far_journal(self, name: str, *, offset: int, newlines: int) -> None:
+        """Begin at an offset of a journal on another host. Bytes that the buffer drops are not read again."""
+        self.name, self._has_far_journal = name, True
         self._buffer.restart(offset, newlines)
 
     def remember_text_before(self, text: str) -> None:
@@ -205,9 +211,11 @@ class PaneStream:
             if event is None:
                 await self._changed.wait()
                 continue
-            if isinstance(event, Gap) and any(event is gap for _, gap in self._gaps[reported : reported + 1]):
+            begins = [begin for begin, gap in self._gaps[reported : reported + 1] if gap is event]
+            if begins and isinstance(event, Gap):
                 reported += 1
-                if event.offset < cursor and event.lost_bytes is not None:
+                has_passed = event.offset < cursor or begins[0] < event.offset == cursor
+                if has_passed and event.lost_bytes is not None:
                     continue  # a part of what was reported as lost already
             yield event
             if isinstance(event, End):
