@@ -92,8 +92,8 @@ class ShellTiming:
     dead_pane_checks: int = 200
     # remain-on-exit stays set this long after a command, because the next command often follows at once.
     release_pane_s: float = 1.0
-    # Over ssh a dead pane is noticed before its stream says how it ended.
-    remote_end_s: float = 3.0
+    # Over ssh a dead pane is noticed before its stream says how it ended: its journal is read first.
+    remote_end_s: float = 10.0
     # cancel-command waits this long for Ctrl-C to take effect, then answers.
     interrupt_s: float = 2.0
     # An answer that was just typed has not reached the program yet.

@@ -110,7 +110,6 @@ async def test_a_host_that_is_cut_off_holds_no_other_back_and_is_found_again(
         for identity in column(running, "commandId")
     ]
     assert [(row["status"], row["exitCode"]) for row in ended] == [("failed", 7)] * 3, ended
-    assert [row["outputTruncated"] for row in ended] == [False, True, False]
-    assert "not seen" in ended[1]["reason"]
+    assert [row["outputTruncated"] for row in ended] == [False] * 3
     again = await far.call("run-on", command="hostname", panes=others)
     assert column(again, "output") == [f"{name}\n" for name in NAMES], again

@@ -77,7 +77,7 @@ class RingSize:
         return cls(cap // largest, largest - reads * _BLOCK_BYTES, reads)
 
 
-def pipe_program(folder: Path, cap_bytes: int) -> str:
+def pipe_program(folder: Path | str, cap_bytes: int) -> str:
     """Return the line of sh that writes its input into the ring in `folder`."""
     size = RingSize.of_cap(cap_bytes)
     return (

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
-from muxpilot.errors import MuxpilotError, PaneDead
+from muxpilot.errors import MuxpilotError, NotFound, PaneDead
 from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
 from muxpilot.shells.command import Command, ShellBinding
@@ -330,7 +330,7 @@ class PaneCommands:
             try:
                 await self._run_next(command)
             except MuxpilotError as error:
-                if self.pane.is_remote and isinstance(error, PaneDead):
+                if self.pane.is_remote and isinstance(error, PaneDead | NotFound):
                     # The pane's stream tells how it ended.
                     await self.pane.activity.wait_until(lambda: False, self.pane.timing.remote_end_s)
                 command.mark_lost(str(error), cause=error.code)

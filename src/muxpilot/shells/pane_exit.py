@@ -2,8 +2,8 @@
 
 tmux closes a pane whose program has ended and forgets its status. While a command of ours runs in the
 outermost shell, remain-on-exit keeps the pane until its status has been read. Then the pane is closed, as
-tmux would have done. If muxpilot is gone by then, a hook of the pane does it: tmux runs the hook, which keeps
-the status in an option of the server.
+tmux would have done. If muxpilot is gone by then, and always on another host, a hook of the pane does it:
+tmux runs the hook, which keeps the status in an option of the server.
 """
 
 from __future__ import annotations
@@ -112,14 +112,16 @@ class ExitKeeper:
     def _hook_command(self, *, is_set: bool) -> Command:
         """Return the command that sets the pane's hook: it keeps the status, and closes the pane.
 
-        While this muxpilot lives, it closes the pane itself. A pane that the person wants to keep only if
-        its program fails is closed only if it did not.
+        While this muxpilot lives, it closes a pane of this host itself. A pane that the person wants to keep
+        only if its program fails is closed only if it did not.
         """
         pane = self._pane.pane
         if not is_set:
             return remove_hook_command(pane)
         is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
-        is_kept = f"[ {is_failure} = 1 ] || kill -0 {os.getpid()} 2>/dev/null"
+        is_kept = f"[ {is_failure} = 1 ]"
+        if not self._pane.is_remote:  # no process of another host can be asked for
+            is_kept += f" || kill -0 {os.getpid()} 2>/dev/null"
         return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muxpilot.tmux.connection.failures import error_from_message
 from muxpilot.tmux.connection.protocol import Block, CommandReply
 from muxpilot.tmux.connection.request_log import log_process
 from muxpilot.tmux.hosts.child_process import kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
+
+if TYPE_CHECKING:
+    from muxpilot.tmux.hosts.ssh import SshEndpoint
 
 
 async def run(
@@ -39,11 +43,21 @@ async def read_stdout(endpoint: Endpoint, command: Command) -> bytes:
     return out
 
 
+async def run_far_script(endpoint: SshEndpoint, script: str) -> bytes:
+    """Run a script of sh on another host, without tmux, and return what it prints, byte for byte."""
+    return (await _run_process(endpoint, (), (), script=endpoint.script_preamble(script)))[0]
+
+
 async def _run_process(
-    endpoint: Endpoint, flags: Sequence[str], commands: Sequence[Command], data: bytes = b""
+    endpoint: Endpoint,
+    flags: Sequence[str],
+    commands: Sequence[Command],
+    data: bytes = b"",
+    *,
+    script: bytes = b"",
 ) -> tuple[bytes, bytes, int | None]:
     started = time.perf_counter()
-    given = endpoint.stdin_preamble(*flags, commands=commands) + data
+    given = script or endpoint.stdin_preamble(*flags, commands=commands) + data
     stdin = PIPE if given else DEVNULL
     process = await endpoint.start_process(*flags, commands=commands, stdin=stdin, stdout=PIPE)
     try:

@@ -198,6 +198,13 @@ class SshEndpoint(Endpoint):
             line = _CREATE_FIFO + b"$1 " + line + _REMOVE_FIFO
         else:
             line = b"exec $1 " + line
+        return self._with_preparation(line)
+
+    def script_preamble(self, script: str) -> bytes:
+        """Return the lines that make the remote shell run a script of ours instead of tmux."""
+        return self._with_preparation(b"eval " + _quote_for_shell(script))
+
+    def _with_preparation(self, line: bytes) -> bytes:
         prepare = _PREPARE.replace("BANNER_END", self._banner_text).encode()
         return _DIE_WITH_CONNECTION + prepare + line + b"\n"
 

@@ -12,8 +12,11 @@ from muxpilot.errors import ConnectionLost, NoStream
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.control import ControlClient
+from muxpilot.tmux.connection.failures import raise_on_error
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId
+from muxpilot.tmux.streams.far_feed import FarFeed
 from muxpilot.tmux.streams.stream import PaneStream
 from muxpilot.trace import Trace
 
@@ -32,6 +35,7 @@ class ControlOutputSource:
     """One control client that feeds the streams of all followed panes of a session.
 
     `on_possible_move` is called with each of these streams when its pane may be gone or in another session.
+    `on_missed_output` is called with the feed of a pane on another host if tmux has dropped its output.
     """
 
     def __init__(
@@ -40,12 +44,17 @@ class ControlOutputSource:
         session: SessionId,
         on_possible_move: Callable[[PaneStream, str], None],
         trace: Trace,
+        *,
+        on_missed_output: Callable[[FarFeed, ControlOutputSource], None],
     ) -> None:
         self.session = session
+        self._on_missed_output = on_missed_output
         self._connection = connection
         self._on_possible_move = on_possible_move
         self._trace = trace.child(session=session)
         self._streams: dict[PaneId, PaneStream] = {}
+        self._feeds: dict[PaneId, FarFeed] = {}  # for panes on other hosts
+        self._paused_by_us: set[str] = set()
         self._control: ControlClient | None = None
         self._tasks = TaskSet(self._trace)
 
@@ -57,11 +66,39 @@ class ControlOutputSource:
     def is_connected(self) -> bool:
         return self._control is not None and not self._control.closed.is_set()
 
-    def add(self, stream: PaneStream) -> None:
+    def add(self, stream: PaneStream, feed: FarFeed | None = None) -> None:
         self._streams[stream.pane] = stream
+        if feed is not None:
+            self._feeds[stream.pane] = feed
 
     def remove(self, stream: PaneStream) -> None:
         self._streams.pop(stream.pane, None)
+        self._feeds.pop(stream.pane, None)
+
+    def is_fed(self, feed: FarFeed) -> bool:
+        """Return whether output that comes now goes to this feed."""
+        return self.is_connected and self._feeds.get(feed.stream.pane) is feed
+
+    async def add_paused(self, feed: FarFeed, command: Command) -> list[tuple[bytes, ...]]:
+        """Run a command, and give the feed exactly the output that tmux reads after it. Return its lines.
+
+        Paused output is dropped by tmux. After the reply to the pause none of it is on its way.
+        """
+        pane = feed.stream.pane
+        if self._control is None:
+            raise ConnectionLost("The connection to tmux is closed.")
+        resume = ("refresh-client", "-A", f"{pane}:continue")
+        self._paused_by_us.add(pane)
+        try:
+            async with self._connection.deadline():
+                await self._control.request(("refresh-client", "-A", f"{pane}:pause"))
+                self.add(feed.stream, feed)
+                return [
+                    block.lines
+                    for block in raise_on_error(await self._control.request(command, resume)).blocks
+                ]
+        finally:
+            self._paused_by_us.discard(pane)
 
     async def start(self) -> None:
         """Attach to the session. Raise NoStream if tmux would destroy the session when we leave it."""
@@ -112,9 +149,7 @@ class ControlOutputSource:
 
     def _on_event(self, event: Notification | PaneOutput) -> None:
         if isinstance(event, PaneOutput):
-            stream = self._streams.get(PaneId(event.pane))
-            if stream is not None:
-                stream.feed(event.data)
+            self._feed(PaneId(event.pane), event.data)
         elif event.name == "pause":
             self._handle_pause(event.rest)
         elif event.name == "session-changed" and not event.rest.startswith(f"{self.session} "):
@@ -124,10 +159,21 @@ class ControlOutputSource:
             for stream in list(self._streams.values()):
                 self._on_possible_move(stream, event.name)
 
+    def _feed(self, pane: PaneId, data: bytes) -> None:
+        feed, stream = self._feeds.get(pane), self._streams.get(pane)
+        if feed is not None:
+            feed.receive(data)
+        elif stream is not None:
+            stream.feed(data)
+
     def _handle_pause(self, pane: str) -> None:
         """Note that tmux dropped output of a pane, and ask it to continue."""
-        stream = self._streams.get(PaneId(pane))
-        if stream is not None:
+        if pane in self._paused_by_us:
+            return
+        stream, feed = self._streams.get(PaneId(pane)), self._feeds.get(PaneId(pane))
+        if feed is not None and feed.journal is not None:
+            feed.fall_behind()
+        elif stream is not None:
             stream.add_gap("tmux dropped output that was not read in time")
         if self._control is not None:
             self._tasks.start(self._continue_pane(self._control, pane))
@@ -137,3 +183,6 @@ class ControlOutputSource:
             await control.request(("refresh-client", "-A", f"{pane}:continue"))
         except ConnectionLost:
             return  # the event `closed` makes each stream look for a new source
+        feed = self._feeds.get(PaneId(pane))
+        if feed is not None and not feed.is_live:
+            self._on_missed_output(feed, self)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.control_output import ControlOutputSource
+from muxpilot.tmux.streams.far_feed import FarFeed
 from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import PaneStream
@@ -28,6 +29,7 @@ class FollowedPane:
     is_own: bool = False
     pipe: PaneSource | None = None
     control: ControlOutputSource | None = None
+    feed: FarFeed | None = None  # on another host: it knows the journal there
     server_pid: int | None = None  # another server gives the same ids to other panes
     is_check_pending: bool = False
 
@@ -38,6 +40,11 @@ class FollowedPane:
     @property
     def has_source(self) -> bool:
         return self.pipe is not None or (self.control is not None and self.control.is_connected)
+
+    @property
+    def is_receiving(self) -> bool:
+        """Return whether the output comes into the stream as it is printed."""
+        return self.has_source and (self.feed is None or self.feed.is_live)
 
     @property
     def needs_source(self) -> bool:

@@ -23,6 +23,7 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.ended_journal import feed_event
 from muxpilot.tmux.streams.exit_mark import ExitMarkFilter
+from muxpilot.tmux.streams.far_journals import FarJournal
 from muxpilot.tmux.streams.stream import LOADED_BYTES, ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
@@ -207,7 +208,7 @@ class JournalSource:
             self._on_end(self)
 
 
-def pipe_command(pane: PaneId, generation: Generation, cap_bytes: int) -> Command:
+def pipe_command(pane: PaneId, generation: Generation | FarJournal, cap_bytes: int) -> Command:
     """Return the command that starts the pipe into a journal, unless the pane has a pipe already.
 
     tmux allows only one. Then it prints the name of the journal that the pipe may be of.
@@ -223,7 +224,7 @@ def pipe_command(pane: PaneId, generation: Generation, cap_bytes: int) -> Comman
     )
 
 
-def stop_command(pane: PaneId, generation: Generation) -> Command:
+def stop_command(pane: PaneId, generation: Generation | FarJournal) -> Command:
     """Return the command that ends the pipe into a journal, if the pane still has this one."""
     is_this = f"#{{==:#{{{JOURNAL_OPTION}}},{generation.name}}}"
     return ("if-shell", "-F", "-t", pane, is_this, BracedCommands.of(("pipe-pane", "-t", pane)))

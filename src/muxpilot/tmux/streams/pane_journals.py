@@ -19,7 +19,7 @@ from muxpilot.trace import Trace
 
 
 class PaneJournals:
-    """The journals of one server. There are none on other hosts, and none if `journals` is None."""
+    """The journals of one server of this host; for others see far_journals.py. None if `journals` is None."""
 
     def __init__(self, connection: Connection, journals: Journals | None, trace: Trace) -> None:
         self._connection = connection

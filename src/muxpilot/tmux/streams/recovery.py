@@ -16,6 +16,8 @@ from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.models import Pane
 from muxpilot.tmux.objects.panes import Panes
+from muxpilot.tmux.objects.recorded_exit import read_exit
+from muxpilot.tmux.streams.far_feed import FarFeed
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes, PaneSource
 from muxpilot.tmux.streams.sources import CLEANUP_S, PaneSources
 from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
@@ -125,7 +127,8 @@ class StreamRecovery:
             reason = "the pane moved, or the connection to its session was lost"
             if self._connection.endpoint.is_remote:
                 await self._connect_again(followed)
-                followed.stream.add_gap(reason)
+                if followed.feed is None or followed.feed.journal is None:
+                    followed.stream.add_gap(reason)
             else:
                 followed.stream.add_gap(reason)
                 await self._connect_again_or_give_up(followed)
@@ -190,6 +193,8 @@ class StreamRecovery:
             with suppress(MuxpilotError):
                 await followed.control.catch_up(CLEANUP_S)
         await self._sources.leave_control_client(followed)
+        if followed.feed is not None:
+            exit = exit or await self._read_far_end(followed.feed, is_gone=pane is None)
         learnt_from = "exit mark" if exit is not None else "tmux" if pane is not None else "nothing"
         if pane is None:
             await self.drop(followed)
@@ -200,6 +205,14 @@ class StreamRecovery:
             "pane ended", pane=followed.pane, is_gone=pane is None, status_learnt_from=learnt_from
         )
         followed.stream.finish(exit, "the program has ended" if pane is not None else "the pane is gone")
+
+    async def _read_far_end(self, feed: FarFeed, *, is_gone: bool) -> ExitStatus | None:
+        """Read the last output of a pane on another host. Return the status of one that is gone."""
+        try:
+            await feed.read_rest()
+        except MuxpilotError as error:
+            feed.give_up(error.what.rstrip("."))
+        return await read_exit(self._connection, feed.stream.pane) if is_gone else None
 
     async def _find_pane(self, followed: FollowedPane) -> Pane | None:
         """Return the pane, or None if it is gone. The same id on another server is another pane."""

@@ -16,6 +16,9 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.tmux.streams.ended_journal import read_ended_journal
+from muxpilot.tmux.streams.far_feed import FarFeed
+from muxpilot.tmux.streams.far_journals import FarJournals
+from muxpilot.tmux.streams.far_sources import FarSources
 from muxpilot.tmux.streams.followed_panes import FollowedPane, FollowedPanes
 from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.journal_sync import wait_until_written
@@ -44,6 +47,7 @@ class Streams:
         self._panes = panes
         self._trace = connection.endpoint.trace
         self.journals = PaneJournals(connection, journals, self._trace)
+        self.far_journals = FarJournals(connection, journals, self._trace)
         self._tasks = TaskSet(self._trace)
         self._lock = asyncio.Lock()  # held while a stream gets, changes or loses its source
         self._followed_panes = FollowedPanes()
@@ -51,6 +55,7 @@ class Streams:
             connection,
             panes,
             self.journals,
+            FarSources(connection, self.far_journals, tasks=self._tasks, trace=self._trace),
             tasks=self._tasks,
             trace=self._trace,
             on_pipe_end=lambda followed, pipe: self._recovery.on_pipe_end(followed, pipe),
@@ -112,9 +117,9 @@ class Streams:
         return followed is not None and followed.is_own
 
     def is_receiving(self, pane: PaneId) -> bool:
-        """Return False if a followed pane has no working source at the moment."""
+        """Return False if a followed pane has no working source at the moment, or what it missed is read."""
         followed = self._followed_panes.get(pane)
-        return followed is None or followed.has_source
+        return followed is None or followed.is_receiving
 
     async def catch_up(self, pane: PaneId) -> None:
         """Wait until all output of a pane that tmux has sent so far is in its stream."""
@@ -164,6 +169,8 @@ class Streams:
 
         It is the last one of the pane, or the one with this name. None if there is no such journal.
         """
+        if self.far_journals.are_kept:
+            return await self._read_far_ended(pane, name or "")
         begun = [one for one in await self.journals.list(pane) if one.writer_pid is not None]
         found = [one for one in begun if name in (None, one.name)]
         if not found:
@@ -171,6 +178,18 @@ class Streams:
         is_last = found[-1].name == begun[-1].name
         exit_status = await read_exit(self._connection, pane) if is_last else None
         return read_ended_journal(pane, found[-1], self._trace, exit_status=exit_status)
+
+    async def _read_far_ended(self, pane: PaneId, name: str) -> PaneStream | None:
+        last = await self.far_journals.find(pane)
+        found = last if last is None or name in ("", last.name) else await self.far_journals.find(pane, name)
+        if found is None:
+            return None
+        feed = FarFeed(self._new_stream(pane), self.far_journals, self._trace)
+        feed.join(found)
+        await feed.read_rest()
+        exit_status = await read_exit(self._connection, pane) if found == last else None
+        feed.stream.finish(exit_status, "the program has ended")
+        return feed.stream
 
     async def read_earlier(self, pane: PaneId, name: str, *, before: str) -> list[PaneStream]:
         """Return the streams of a pane from the one with this name on, up to the one before `before`."""

@@ -17,6 +17,7 @@ from muxpilot.tmux.objects.launch import Launch
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.streams import journal_source
 from muxpilot.tmux.streams.control_output import ControlOutputSource
+from muxpilot.tmux.streams.far_sources import FarSources
 from muxpilot.tmux.streams.followed_panes import FollowedPane, PaneSource
 from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.pane_journals import PaneJournals
@@ -43,6 +44,7 @@ class PaneSources:
         connection: Connection,
         panes: Panes,
         journals: PaneJournals,
+        far_sources: FarSources,
         *,
         tasks: TaskSet,
         trace: Trace,
@@ -52,6 +54,7 @@ class PaneSources:
         self._connection = connection
         self._panes = panes
         self._journals = journals
+        self._far_sources = far_sources
         self._tasks = tasks
         self._trace = trace
         self._on_pipe_end = on_pipe_end
@@ -186,15 +189,29 @@ class PaneSources:
         control = self._control_clients.get(pane.session_id)
         if control is None or not control.is_connected:
             control = ControlOutputSource(
-                self._connection, pane.session_id, self._on_possible_move, self._trace
+                self._connection,
+                pane.session_id,
+                self._on_possible_move,
+                self._trace,
+                on_missed_output=self._far_sources.catch_up_soon,
             )
             await control.start()
             self._control_clients[pane.session_id] = control
-        control.add(followed.stream)
         followed.control, followed.server_pid = control, pane.server_pid
+        if self._connection.endpoint.is_remote:
+            await self._connect_far(followed, control, pane)
+        else:
+            control.add(followed.stream)
         self._trace.debug(
             "stream opened", pane=followed.pane, source="control client", session=pane.session_id
         )
+
+    async def _connect_far(self, followed: FollowedPane, control: ControlOutputSource, pane: Pane) -> None:
+        try:
+            await self._far_sources.connect(followed, control, pane)
+        except BaseException:  # so that the next attempt connects again
+            await self.leave_control_client(followed)
+            raise
 
     async def disconnect(self, followed: FollowedPane, *, ends_journal: bool = False) -> None:
         """Take a followed pane's source away, whichever it is. A journal goes on unless `ends_journal`."""
@@ -206,6 +223,8 @@ class PaneSources:
         elif pipe is not None and ends_journal:
             pipe.generation.mark_replaced()
             await self._run_cleanup(journal_source.stop_command(followed.pane, pipe.generation))
+        if ends_journal and followed.feed is not None and followed.feed.journal is not None:
+            await self._run_cleanup(journal_source.stop_command(followed.pane, followed.feed.journal))
         await self.leave_control_client(followed)
 
     async def leave_control_client(self, followed: FollowedPane) -> None:
