@@ -109,6 +109,7 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
     }
     if may_start_journals:
         _allow_taking_over(services, dispatch)
+    services.shells.text_closed_by = judge.policy.closing_key(capture_pane.name)
     resources = Resources(dispatch, servers, RESOURCES, live)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 

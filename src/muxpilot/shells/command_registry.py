@@ -70,6 +70,7 @@ class CommandRegistry:
         self._archive = CommandArchive(output_limit_bytes, self._limits)
         self.may_run: MayRun = _may_always_run
         self.may_show: MayShow = _may_always_show
+        self.text_closed_by: str | None = None  # the setting that forbids to show the text of panes
         self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
