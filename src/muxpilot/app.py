@@ -65,7 +65,7 @@ class App:
         """Close all parts at the same time: each may have to wait for a tmux that does not answer."""
         if self.dialect is not None:
             await self.dialect.close()
-        await self.services.shells.finish_reports()
+        await self.services.shells.prepare_end()
         await asyncio.gather(self.resources.close(), self.services.close(), self.servers.close())
         if self.servers.journals is not None:
             self.servers.journals.release_owned()
@@ -109,6 +109,7 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
     }
     if may_start_journals:
         _allow_taking_over(services, dispatch)
+    services.shells.text_closed_by = judge.policy.closing_key(capture_pane.name)
     resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 

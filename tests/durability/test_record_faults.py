@@ -109,27 +109,6 @@ async def test_an_exit_just_before_the_end_of_muxpilot_leaves_no_dead_pane(place
         assert pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
 
 
-async def test_an_exit_after_an_orderly_end_of_muxpilot_reports_its_code(place: Place) -> None:
-    barrier, pane = Barrier(Path(place.socket).with_name("barrier")), create_plain_pane(place)
-    begun = place.home / "begun"
-
-    async def has_begun() -> bool:
-        return begun.exists()
-
-    async def is_gone() -> bool:
-        return pane not in place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
-
-    async with one_server(place) as first:
-        text = f"touch {begun}; {barrier.command}; exit 7"
-        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
-        await eventually(has_begun)
-    barrier.open()
-    await eventually(is_gone)
-    async with one_server(place) as second:
-        told = await _get_result(second, running, waitMs=WAIT_MS)
-    assert (told["status"], told["exitCode"]) == ("failed", 7), told
-
-
 async def test_a_queued_command_that_the_policy_denies_holds_up_nobody(
     place: Place, witness: Witness
 ) -> None:
@@ -150,13 +129,19 @@ async def test_a_queued_command_that_the_policy_denies_holds_up_nobody(
 
 
 async def test_commands_go_on_after_the_journal_was_cut(place: Place) -> None:
-    pane = create_plain_pane(place)
+    pane, begun = create_plain_pane(place), place.home / "begun"
+
+    async def has_begun() -> bool:
+        return begun.exists()
+
     async with killed_server(place) as first:
         await _run(first, pane, "seq 1 500")
-        running = await first.call("execute-command", paneId=pane, command="sleep 600", waitMs=0)
-        place.tmux("send-keys", "-t", pane, "C-c")
+        text = f"touch {begun}; sleep 600"
+        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
+        await eventually(has_begun)
     for segment in place.home.rglob(f"{pane[1:]}/*-*/0*-0*"):
         os.truncate(segment, 10)
+    place.tmux("send-keys", "-t", pane, "C-c")
     async with one_server(place) as second:
         told = await _get_result(second, running, waitMs=WAIT_MS)
         assert (told["status"], told["exitCode"]) == ("lost", None), told

@@ -70,6 +70,7 @@ class CommandRegistry:
         self._archive = CommandArchive(output_limit_bytes, self._limits)
         self.may_run: MayRun = _may_always_run
         self.may_show: MayShow = _may_always_show
+        self.text_closed_by: str | None = None  # the setting that forbids to show the text of panes
         self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
@@ -358,9 +359,9 @@ class CommandRegistry:
         command.mark_lost("The command was cancelled before it began.")
         return True
 
-    async def finish_reports(self) -> None:
-        """Let panes be closed whose programs have just ended. Call it while tmux still answers."""
-        await asyncio.gather(*(shell.exit_keeper.finish_report() for shell in self._panes.values()))
+    async def prepare_end(self) -> None:
+        """Leave panes in which commands run to their hooks. Call it while tmux still answers."""
+        await asyncio.gather(*(shell.exit_keeper.prepare_end() for shell in self._panes.values()))
 
     async def close(self) -> None:
         """Stop following all panes, and end all commands."""

@@ -52,6 +52,7 @@ class ExitKeeper:
         self._pidfd = -1
         self._is_kept = False
         self.has_hook = False  # a hook of the pane keeps the status, and closes the pane
+        self._is_leaving = False
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -68,15 +69,18 @@ class ExitKeeper:
             self._pidfd = os.pidfd_open(self._pane.row.pid)
             asyncio.get_running_loop().add_reader(self._pidfd, self._on_process_end)
 
-    async def finish_report(self) -> None:
-        """Let the report of the pane's end come to its end, because it closes the dead pane.
-
-        The stream may have shown the end before the process did.
-        """
-        if self._reporting is None and self._pidfd >= 0 and self._pane.activity.end_reason is not None:
-            self._on_process_end()
-        if self._reporting is not None:
-            await asyncio.wait([self._reporting], timeout=self._pane.timing.dead_pane_s)
+    async def prepare_end(self) -> None:
+        """Leave the pane to its hook, because muxpilot ends. Close it if its program has just ended."""
+        self._is_leaving = True
+        with suppress(MuxpilotError, TimeoutError):  # the pane or tmux has gone
+            async with asyncio.timeout(self._pane.timing.dead_pane_s):
+                if self._is_kept and self.has_hook:
+                    await self._set_options(hook=True)
+                    # The hook that was there before may have left it to us a moment ago.
+                    if (await self._pane.tmux.panes.get(self._pane.pane)).is_dead and self._pidfd >= 0:
+                        self._on_process_end()
+                if self._reporting is not None:
+                    await asyncio.wait([self._reporting])
 
     def close(self) -> None:
         """Stop waiting for the process."""
@@ -133,7 +137,7 @@ class ExitKeeper:
             return remove_hook_command(pane)
         is_failure = "#{!=:#{pane_dead_status},0}" if self._saved == "failed" else "0"
         is_kept = f"[ {is_failure} = 1 ]"
-        if not self._pane.is_remote:  # no process of another host can be asked for
+        if not self._pane.is_remote and not self._is_leaving:  # a process of another host cannot be asked for
             pid = os.getpid()
             is_alive = f"kill -0 {pid} 2>/dev/null && ! grep -qs ^State:.Z /proc/{pid}/status"
             is_kept += f" || {{ {is_alive}; }}"

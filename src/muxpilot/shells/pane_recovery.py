@@ -68,7 +68,7 @@ class PaneRecovery:
         return first.place.offset
 
     def _is_in_stream(self, typed: TypingRecord) -> bool:
-        """Return whether the pane's output has the place of a line: another program may have cut it."""
+        """Return whether the place of a line is in the pane's output; not if the journal was cut."""
         stream = self._pane.stream
         return stream is not None and typed.place.journal == stream.name and typed.place.offset <= stream.end
 
@@ -93,7 +93,7 @@ class PaneRecovery:
             return
 
     async def may_be_typed(self) -> bool:
-        """Return whether lines were typed that could not be written down, because the disk was full."""
+        """Return whether lines were typed that no muxpilot could write down: the disk was full."""
         log = self._pane.shared_commands.log
         log.last_ticket = await self._pane.tmux.input.last_ticket(self._pane.pane)
         self._pane.shared_commands.sync()  # a ticket is written down before it is used

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from muxpilot.errors import Refused
+from muxpilot.errors import Denied, Refused
 from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import RecordedCommand
@@ -97,8 +97,16 @@ async def _find_command(ctx: Context, command_id: str) -> Command:
             "Leave out socket, or give the socket of that server.",
         )
     if command.is_restored:
-        await ctx.check_part(ctx.tmux, {"pane_id": command.pane})  # the policy of this muxpilot counts
+        await _check_restored(ctx, command)
     return command
+
+
+async def _check_restored(ctx: Context, command: Command) -> None:
+    """Raise Denied if the policy of this muxpilot hides what another one has run."""
+    key = ctx.services.shells.text_closed_by
+    if key is not None:
+        raise Denied(f"The output of command {command.id!r}", key, "another muxpilot was asked for it")
+    await ctx.check_part(ctx.tmux, {"pane_id": command.pane})
 
 
 def _result_deadline(arguments: Mapping[str, Any]) -> float:
