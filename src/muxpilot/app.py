@@ -109,7 +109,7 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
     }
     if may_start_journals:
         _allow_taking_over(services, dispatch)
-    services.shells.text_closed_by = judge.policy.closing_key(capture_pane.name)
+    services.shells.policy.text_closed_by = judge.policy.closing_key(capture_pane.name)
     resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
     return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
 
@@ -167,7 +167,7 @@ def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
         """Return whether a client of this muxpilot may see the commands of a pane."""
         return await dispatch.may_read(list_commands.name, socket=tmux.socket, paneId=pane)
 
-    services.shells.may_run, services.shells.may_show = may_run, may_show
+    services.shells.policy.may_run, services.shells.policy.may_show = may_run, may_show
     services.jobs.on_open = services.shells.recover
     services.recordings.may_record = may_record
     services.watches.may_watch = may_watch

@@ -12,6 +12,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_archive import CommandArchive
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.shells.command_policy import CommandPolicy
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_commands import PaneCommands
@@ -23,24 +24,12 @@ from muxpilot.shells.type_command import validate_command
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import PaneId, Tmux
 
-# Returns whether this muxpilot's policy allows a command of another one to be run in a pane.
-MayRun = Callable[[Tmux, PaneId, str], Awaitable[bool]]
-# Returns whether it shows the commands of a pane.
-MayShow = Callable[[Tmux, PaneId], Awaitable[bool]]
 # Raises Denied if a key may not be pressed in a pane.
 CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 
 OUTPUT_LIMIT_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
-
-
-async def _may_always_run(tmux: Tmux, pane: PaneId, text: str) -> bool:
-    return True
-
-
-async def _may_always_show(tmux: Tmux, pane: PaneId) -> bool:
-    return True
 
 
 class CommandRegistry:
@@ -68,9 +57,7 @@ class CommandRegistry:
         self._commands: dict[str, Command] = {}
         self._limits = RecordLimits(kept_commands, kept_s)
         self._archive = CommandArchive(output_limit_bytes, self._limits)
-        self.may_run: MayRun = _may_always_run
-        self.may_show: MayShow = _may_always_show
-        self.text_closed_by: str | None = None  # the setting that forbids to show the text of panes
+        self.policy = CommandPolicy()
         self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
         self._forgot_at = time.monotonic()
@@ -181,7 +168,7 @@ class CommandRegistry:
                 nonce=tmux.startups.find_nonce(pane),
                 output_limit=self._output_limit_bytes,
                 limits=self._limits,
-                may_run=lambda text: self.may_run(tmux, pane, text),
+                may_run=lambda text: self.policy.may_run(tmux, pane, text),
                 on_command=self._register,
                 on_refused=lambda command: self._forget(command.id),
                 has_hint=self._has_hint,
@@ -262,6 +249,9 @@ class CommandRegistry:
         """Look after the commands of a server whose muxpilot is gone."""
         for pane in await self._archive.list_abandoned_panes(tmux):
             await self._open_for(tmux, pane)
+        for row in await tmux.panes.list():
+            if row.is_dead:
+                await close_abandoned_pane(tmux, row.id)
 
     async def list_recorded(
         self, tmux: Tmux, pane: PaneId | None = None

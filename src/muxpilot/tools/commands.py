@@ -103,7 +103,7 @@ async def _find_command(ctx: Context, command_id: str) -> Command:
 
 async def _check_restored(ctx: Context, command: Command) -> None:
     """Raise Denied if the policy of this muxpilot hides what another one has run."""
-    key = ctx.services.shells.text_closed_by
+    key = ctx.services.shells.policy.text_closed_by
     if key is not None:
         raise Denied(f"The output of command {command.id!r}", key, "another muxpilot was asked for it")
     await ctx.check_part(ctx.tmux, {"pane_id": command.pane})
@@ -148,7 +148,7 @@ async def list_commands(
     rows += [(row.asked_ns / _NS_PER_S, pane, _recorded_row(pane, row)) for pane, row in recorded]
     rows.sort(key=lambda row: row[0])
     # Another muxpilot may have run commands in panes that the policy of this one hides.
-    may_show = ctx.services.shells.may_show
+    may_show = ctx.services.shells.policy.may_show
     return CommandList([row for _, pane, row in rows if await may_show(ctx.tmux, pane)])
 
 
