@@ -30,6 +30,9 @@ class ShellTiming:
     owner_check_s: float = 0.5
     # How often a line is typed again that tmux refused, because another muxpilot typed at the same moment.
     ticket_tries: int = 5
+    # A person's line must be seen after each of these pauses: a key that removes it, such as C-u, takes effect
+    # a moment after it was sent.
+    half_typed_checks_s: tuple[float, ...] = (0.0, 0.05, 0.15)
     # How often a call whose command is queued looks whether the command before it waits for input.
     queue_check_s: float = 0.25
     # A pane that printed more recently is busy: its program may not have printed its prompt yet.

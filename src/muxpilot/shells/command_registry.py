@@ -188,8 +188,12 @@ class CommandRegistry:
 
     async def has_persons_line(self, tmux: Tmux, pane: PaneId) -> bool:
         """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
-        text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
-        return bool(text) and not self.agent_lines.is_agents(tmux, pane, text)
+        for pause_s in self.timing.half_typed_checks_s:
+            await asyncio.sleep(pause_s)
+            text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
+            if not text or self.agent_lines.is_agents(tmux, pane, text):
+                return False
+        return True
 
     def _forget(self, command_id: str) -> None:
         self._commands.pop(command_id, None)
