@@ -47,6 +47,7 @@ class OtherWorkers:
         self._number = number
         self._tasks = TaskSet(_trace)
         self._server: asyncio.Server | None = None
+        self._is_closed = False
 
     @property
     def id_prefix(self) -> str:
@@ -57,14 +58,20 @@ class OtherWorkers:
         """Answer requests that other workers send. A worker that is started again takes over its path."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with self._tasks.include_current():
-                await _answer_forwarded(reader, writer, handle)
+            """Answer the request of one connection."""
+            try:
+                with self._tasks.include_current():
+                    await ForwardedRequest(reader, writer).answer(handle)
+            except asyncio.CancelledError:  # asyncio of Python 3.11 would log it as an error
+                if not self._is_closed:
+                    raise
 
         listener = _bind_private(self._folder / str(self._number))
         self._server = await asyncio.start_unix_server(serve, sock=listener, backlog=_BACKLOG)
 
     def close(self) -> None:
         """Accept no more requests of other workers, and cancel those that run."""
+        self._is_closed = True
         if self._server is not None:
             self._server.close()
         self._tasks.cancel()
@@ -120,38 +127,49 @@ async def _close_when_gone(http: HttpRequest, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def _answer_forwarded(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: HandleRequest
-) -> None:
-    """Answer the request of one connection. The messages of the response are its frames."""
-    has_begun = False
+class ForwardedRequest:
+    """A request that another worker has sent. The ASGI messages of its response are frames."""
 
-    async def send(message: Message) -> None:
-        nonlocal has_begun
-        has_begun = True
-        with suppress(OSError):  # the client has gone, which does not end its call
-            writer.write(_encode_message(message))
-            await writer.drain()
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._has_begun = False
 
-    async def receive() -> Message:
+    async def answer(self, handle: HandleRequest) -> None:
+        """Read the request and answer it, and then close the connection."""
+        try:
+            http = await self._read()
+            if http is not None:
+                await handle(http)
+        except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the worker
+            words = report_incident("forwarded request")
+            if not self._has_begun:
+                await send_refusal(self._send, HttpRefusal(500, words))
+        finally:
+            self._writer.close()
+
+    async def _read(self) -> HttpRequest | None:
+        try:
+            async with asyncio.timeout(_SILENCE_S):
+                head, body = await _read_frame(self._reader)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            _trace.info("a forwarded request did not arrive")
+            return None
+        raw = _as_bytes(head["headers"])
+        headers = collect_headers({"headers": raw})
+        return HttpRequest(head["method"], headers, raw, body, self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        """Wait for the end of the connection: nothing else comes after the request."""
         with suppress(OSError):
-            await reader.read(1)  # nothing comes after the request but the end
+            await self._reader.read(1)
         return {"type": "http.disconnect"}
 
-    try:
-        async with asyncio.timeout(_SILENCE_S):
-            head, body = await _read_frame(reader)
-        raw: Headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]]
-        headers = collect_headers({"headers": raw})
-        await handle(HttpRequest(head["method"], headers, raw, body, receive, send))
-    except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-        _trace.info("a forwarded request did not arrive", error=type(error).__name__)
-    except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the worker
-        words = report_incident("forwarded request")
-        if not has_begun:
-            await send_refusal(send, HttpRefusal(500, words))
-    finally:
-        writer.close()
+    async def _send(self, message: Message) -> None:
+        self._has_begun = True
+        with suppress(OSError):  # the client has gone, which does not end its call
+            self._writer.write(_encode_message(message))
+            await self._writer.drain()
 
 
 async def _read_message(reader: asyncio.StreamReader) -> Message:
@@ -160,8 +178,7 @@ async def _read_message(reader: asyncio.StreamReader) -> Message:
         head, body = await _read_frame(reader)
     if head["type"] == "http.response.body":
         return {**head, "body": body}
-    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]]
-    return {**head, "headers": pairs}
+    return {**head, "headers": _as_bytes(head["headers"])}
 
 
 async def _read_frame(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
@@ -192,6 +209,10 @@ def _as_text(headers: Headers) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
+def _as_bytes(headers: list[tuple[str, str]]) -> Headers:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
 def _find_worker(identity: bytes) -> int | None:
     """Return the number of the worker that a session id names."""
     found = _SESSION_ID.fullmatch(identity)
@@ -199,7 +220,7 @@ def _find_worker(identity: bytes) -> int | None:
 
 
 def _bind_private(path: Path) -> socket.socket:
-    """Bind a Unix socket that only this user can connect to: its folder is closed to others as well."""
+    """Open a Unix socket that only this user can connect to: its folder is closed to others as well."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -114,13 +114,11 @@ class Supervisor:
 
     async def _run_worker(self, order: WorkerOrder) -> int:
         """Run a worker until it ends, and return its exit code."""
-        process = await asyncio.create_subprocess_exec(
-            *_PROGRAM,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            pass_fds=[descriptor for descriptor, _ in order.listeners],
-            start_new_session=True,  # so that Ctrl-C in a terminal reaches only us, and we end the workers
-        )
+        try:
+            process = await _start_process(order)
+        except OSError as error:  # too many processes, or no memory
+            _trace.warning("worker cannot be started", worker=order.number, error=error)
+            return 1
         self._processes[order.number] = process
         _trace.info("worker started", worker=order.number, pid=process.pid)
         if self._stopped.is_set():
@@ -153,6 +151,16 @@ class Supervisor:
                 process.kill()
         await self._tasks.wait(_STOP_S)
         _trace.info("stopped", workers=len(self._orders))
+
+
+async def _start_process(order: WorkerOrder) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *_PROGRAM,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        pass_fds=[descriptor for descriptor, _ in order.listeners],
+        start_new_session=True,  # so that Ctrl-C in a terminal reaches only us, and we end the workers
+    )
 
 
 def plan_workers(

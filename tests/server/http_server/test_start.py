@@ -32,7 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
         (["--http", "127.0.0.1:0", "--http-workers", "33"], "'33' is not a number from 1 to 32"),
         (["--http", "127.0.0.1:0", "--http-workers", "two"], "'two' is not a number from 1 to 32"),
         (["--http", "127.0.0.1:0", "--http-workers="], "'' is not a number from 1 to 32"),
-        (["--http", "127.0.0.1:0", "--http-workers", "2", "--config", "{folder}/policy"], "is not a valid"),
+        (["--http", "127.0.0.1:0", "--http-workers", "2", "--config", "{folder}/policy"], "is not a pattern"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}/none"], "cannot be read"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}"], "is not a regular file"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}/open"], "can be read by others"),
@@ -48,6 +48,7 @@ async def test_what_is_wrong_is_said_at_the_start(folder: Path, args: list[str],
         (folder / name).write_text(text)
         (folder / name).chmod(mode)
     (folder / "link").symlink_to(folder / "open")
+    (folder / "policy").write_text("security.command_filter = {mode = 'denylist', patterns = ['(']}\n")
     code, said = await start_and_fail(folder, *(arg.format(folder=folder) for arg in args))
     assert code == 2
     assert words in said

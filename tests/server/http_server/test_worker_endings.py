@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -39,7 +40,7 @@ async def test_the_sessions_of_a_killed_worker_begin_again_and_its_commands_are_
             go.touch()
             identity = asked["commandId"]
             told = await second.call(kept, "get-command-result", commandId=identity, waitMs=WAIT_MS)
-            assert (told["status"], told["output"].split()) == ("completed", ["done"])
+            assert (told["status"], told["output"].split()) == ("completed", ["done"]), json.dumps(told)
             again = await _new_worker(workers, {killed, living})
             third = await workers.connect(again)
             found = await third.open()
