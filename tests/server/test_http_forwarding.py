@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from muxpilot.server import http_forwarding
 from muxpilot.server.http_exchange import HttpRequest
@@ -17,7 +19,17 @@ from tests.rigs.waiting import LIMIT_S, eventually
 
 IDENTITY = b"2-" + b"0" * 32
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+@pytest_asyncio.fixture(autouse=True)
+async def all_closed() -> AsyncIterator[None]:
+    """Wait until each connection of a test is closed on both sides: none may be left open."""
+    before = len(os.listdir("/proc/self/fd"))
+    yield
+
+    async def is_closed() -> bool:
+        return len(os.listdir("/proc/self/fd")) <= before
+
+    await eventually(is_closed)
 
 
 class Client:
