@@ -97,9 +97,9 @@ async def clients(port: int, number: int) -> AsyncIterator[list[Client]]:
 
 
 @contextmanager
-def server(socket: str, home: str, program: Sequence[str] = OURS) -> Iterator[tuple[int, int]]:
+def server(socket: str, home: str, program: Sequence[str] = OURS, *flags: str) -> Iterator[tuple[int, int]]:
     """Its port and its pid."""
-    argv = [*program, "--scope", "all", "--http", "127.0.0.1:0", "--socket", socket]
+    argv = [*program, "--scope", "all", "--http", "127.0.0.1:0", "--socket", socket, *flags]
     kept = {name: os.environ[name] for name in ("PATH", "TERM", "LANG") if name in os.environ}
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=kept | {"HOME": home}, cwd=home)
     try:
@@ -112,8 +112,15 @@ def server(socket: str, home: str, program: Sequence[str] = OURS) -> Iterator[tu
 
 
 def megabytes(pid: int) -> str:
+    """Return the memory of a server, with that of its workers."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    workers = [each for each in children if b"http_worker" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return f"{sum(map(_kilobytes, [str(pid), *workers])) / 1024:.0f}"
+
+
+def _kilobytes(pid: str) -> int:
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return f"{int(found[1]) / 1024:.0f}" if found else "?"
+    return int(found[1]) if found else 0
 
 
 @dataclass
@@ -189,12 +196,14 @@ async def servers(most: int) -> AsyncIterator[list[str]]:
 async def crowds(arguments: argparse.Namespace) -> int:
     """Let both servers take turns, so that what disturbs the machine disturbs both."""
     rows, lost = [], 0
-    programs = {"muxpilot": OURS, "version 1": version_1()}
+    two = "muxpilot, 2 workers"
+    programs = {"muxpilot": OURS, two: OURS, "version 1": version_1()}
+    flags = {two: ("--http-workers", "2")}
     with ExitStack() as stack:
         running = {}
         for name, program in programs.items():
             socket, home = stack.enter_context(private_tmux())
-            running[name] = stack.enter_context(server(socket, home, program))
+            running[name] = stack.enter_context(server(socket, home, program, *flags.get(name, ())))
         for number in [1, arguments.clients, *((100, 300) if arguments.scale else ())]:
             found = {name: Crowd(number) for name in programs}
             for _ in range(TURNS):

@@ -142,10 +142,11 @@ def parse_level(setting: str) -> tuple[int, tuple[str, ...]]:
     return LEVELS[word], areas
 
 
-def configure(setting: str) -> None:
+def configure(setting: str, **fields: object) -> None:
     """Write log lines to stderr, as `warning`, `info`, `debug` or `debug:shells,watch` says.
 
-    Libraries (the MCP SDK, uvicorn, asyncio) log warnings and errors only, whatever the setting is.
+    Libraries (uvicorn, asyncio) log warnings and errors only, whatever the setting is. The fields
+    end each line of this process, for processes that share a stderr.
     """
     level, areas = parse_level(setting)
     logging.getLogger(ROOT).setLevel(logging.WARNING if areas else level)
@@ -153,7 +154,7 @@ def configure(setting: str) -> None:
         logging.getLogger(f"{ROOT}.{name}").setLevel(level if name in areas else logging.NOTSET)
     root = logging.getLogger()  # of all loggers, those of libraries too
     root.handlers[:] = [each for each in root.handlers if not isinstance(each, _StderrHandler)]
-    root.addHandler(_StderrHandler(sys.stderr))
+    root.addHandler(_StderrHandler(sys.stderr, _format_fields(fields)))
     root.setLevel(logging.WARNING)
 
 
@@ -163,9 +164,9 @@ class _StderrHandler(logging.Handler):
     Lines that do not fit are dropped, and counted in the next line that does.
     """
 
-    def __init__(self, stream: TextIO | None) -> None:
+    def __init__(self, stream: TextIO | None, context: str = "") -> None:
         super().__init__()
-        self.setFormatter(_LineFormatter())
+        self.setFormatter(_LineFormatter(context))
         self._stream = stream
         self._dropped = 0
         self._descriptor, self._poll = _open_poll(stream)
@@ -210,13 +211,17 @@ def _open_poll(stream: TextIO | None) -> tuple[int | None, select.poll]:
 class _LineFormatter(logging.Formatter):
     """Formats a record as one line: time, level, area, event and fields; below it a traceback, if any."""
 
+    def __init__(self, context: str) -> None:
+        super().__init__()
+        self._context = context
+
     def format(self, record: logging.LogRecord) -> str:
         """Return a record's line. A library's message may quote a payload, so it is left out."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         is_ours = record.name == ROOT or record.name.startswith(f"{ROOT}.")
         message = record.getMessage() if is_ours else _describe_library_record(record)
         start = f"muxpilot {clock}.{int(record.msecs):03} {record.levelname.lower()}"
-        line = f"{start} {record.name.removeprefix(f'{ROOT}.')}: {message}"
+        line = f"{start} {record.name.removeprefix(f'{ROOT}.')}: {message}{self._context}"
         error = record.exc_info[1] if record.exc_info else None
         return line if error is None else f"{line}\n{_format_traceback(error)}"
 

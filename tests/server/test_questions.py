@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
+import httpx2
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
@@ -19,8 +20,11 @@ from muxpilot.dispatch import Dispatch
 from muxpilot.protocol.elicitation import Question
 from muxpilot.records import record
 from muxpilot.server import http_server
+from muxpilot.server.http_forwarding import OtherWorkers
 from muxpilot.toolkit.spec import ONLY_ALL, Effect, tool
 from muxpilot.tools.context import Context
+from tests.rigs.http_server import HttpClient, initialize_request, request
+from tests.rigs.http_streams import stream
 from tests.rigs.wire import LIMIT_S, private_place
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -55,11 +59,11 @@ def app_with_question(socket: str) -> App:
 
 
 @asynccontextmanager
-async def serving(socket: str) -> AsyncIterator[str]:
+async def serving(socket: str, others: OtherWorkers | None = None) -> AsyncIterator[str]:
     listener = sockets.create_server(("127.0.0.1", 0))
     stopped = asyncio.Event()
     running = asyncio.create_task(
-        http_server.run(app_with_question(socket), [listener], token=None, stopped=stopped)
+        http_server.run(app_with_question(socket), [listener], token=None, stopped=stopped, others=others)
     )
     try:
         yield http_server.address(listener)
@@ -102,3 +106,29 @@ async def test_a_client_without_a_person_is_told_so(mode: Any) -> None:
     assert result.is_error
     assert isinstance(result.content[0], types.TextContent)
     assert result.content[0].text == "The client cannot ask its person."
+
+
+async def test_a_question_and_its_answer_go_through_other_workers() -> None:
+    """Ask the session of one worker through a second worker, and answer through that too."""
+    hello = initialize_request()
+    hello["params"]["capabilities"] = {"elicitation": {}}
+    with private_place() as place:
+        place.tmux("new-session", "-d", "exec cat")
+        async with (
+            serving(place.socket, OtherWorkers(place.passing, 1)) as first,
+            serving(place.socket, OtherWorkers(place.passing, 2)) as second,
+            httpx2.AsyncClient(timeout=LIMIT_S) as http,
+        ):
+            one, two = HttpClient(first, client=http), HttpClient(second, client=http)
+            identity = (await one.post(hello)).headers["mcp-session-id"]
+            done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            assert (await two.post(done, mcp_session_id=identity)).status_code == 202
+            body = request("tools/call", name="ask-name", arguments={"kind": "form"})
+            async with stream(two, "POST", body, mcp_session_id=identity) as events:
+                question = await events.next()
+                assert question["method"] == "elicitation/create"
+                result = {"action": "accept", "content": {"name": "Ada"}}
+                answer = {"jsonrpc": "2.0", "id": question["id"], "result": result}
+                assert (await two.post(answer, mcp_session_id=identity)).status_code == 202
+                said = await events.next()
+    assert said["result"]["structuredContent"] == {"action": "accept", "name": "Ada"}

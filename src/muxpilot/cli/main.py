@@ -29,6 +29,7 @@ _SETTING_FLAGS = (
     "channel",
     "http",
     "http_token_file",
+    "http_workers",
     "log_level",
 )
 
@@ -84,6 +85,7 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--http-token-file", metavar="PATH", help="require the bearer token that is in this file"
     )
+    parser.add_argument("--http-workers", metavar="N", help="serve --http with N processes (1)")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_command(commands, "doctor", "check this machine and the configuration, and say what to fix")
     listing = _add_command(commands, "tools", "list the tools of a scope")

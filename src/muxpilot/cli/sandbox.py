@@ -186,7 +186,7 @@ def path_inside(path: str, workspace: Path) -> str:
 
 
 def _server_flags(arguments: Namespace) -> list[str]:
-    for name in ("socket", "ssh", "http", "http_token_file", "channel"):
+    for name in ("socket", "ssh", "http", "http_token_file", "http_workers", "channel"):
         if getattr(arguments, name, None):
             flag = f"--{name.replace('_', '-')}"
             raise BadInput(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import socket
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from muxpilot.config.model import HttpSettings, Settings
@@ -57,16 +58,39 @@ def _serve_http(settings: Settings, http: HttpSettings) -> int:
 
     secret, sockets = read_token(http), open_listeners(http)
     _check_tmux(settings)
+    if http.workers > 1:
+        return _serve_by_workers(settings, http, secret=secret, sockets=sockets)
     with _garbage_collection_paused():
         import asyncio
 
         from muxpilot.server.http_server import serve_http
 
-    def announce(address: str) -> None:
-        print(f"muxpilot: serving MCP at {address}", file=sys.stderr, flush=True)
-
-    asyncio.run(serve_http(settings, sockets, token=secret, announce=announce))
+    asyncio.run(serve_http(settings, sockets, token=secret, announce=_announce))
     return 0
+
+
+def _serve_by_workers(
+    settings: Settings, http: HttpSettings, *, secret: bytes | None, sockets: Sequence[socket.socket]
+) -> int:
+    import asyncio
+
+    from muxpilot.server.http_supervisor import Supervisor, plan_workers
+    from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder
+
+    folder = TemporaryFolder()
+    orders = plan_workers(settings, http, token=secret, listeners=sockets, folder=folder.path)
+
+    async def supervise() -> int:
+        return await Supervisor(orders).run(_announce)
+
+    try:
+        return asyncio.run(supervise())
+    finally:
+        folder.close()
+
+
+def _announce(address: str) -> None:
+    print(f"muxpilot: serving MCP at {address}", file=sys.stderr, flush=True)
 
 
 def _check_tmux(settings: Settings) -> None:

@@ -18,6 +18,8 @@ from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.trace import DEFAULT_LEVEL, parse_level
 
+MOST_WORKERS = 32
+
 
 def load_settings(
     environment: Mapping[str, str],
@@ -32,6 +34,7 @@ def load_settings(
     channel: bool | None = None,
     http: str | None = None,
     http_token_file: str | None = None,
+    http_workers: str | None = None,
     log_level: str | None = None,
 ) -> Settings:
     """Combine flags, variables and the file. An empty variable counts as unset; an empty flag is refused."""
@@ -53,7 +56,7 @@ def load_settings(
         shell_type=shell_type or document.shell.type,
         ssh=ssh or environment.get("TMUX_MCP_SSH") or document.ssh.remote,
         channel=bool(channel),
-        http=_parse_http(http, http_token_file),
+        http=_parse_http(http, http_token_file, workers=http_workers),
         log_level=_check_log_level(environment, log_level),
         security=_apply_tools_variable(document.security, tools),
         tracking=document.tracking,
@@ -107,18 +110,30 @@ def _apply_tools_variable(security: SecuritySettings, text: str) -> SecuritySett
     return replace(security, tools=ToolFilter(mode.strip() if colon else "deny", items))
 
 
-def _parse_http(text: str | None, token_file: str | None) -> HttpSettings | None:
+def _parse_http(text: str | None, token_file: str | None, *, workers: str | None) -> HttpSettings | None:
     """Parse `HOST:PORT`, with an IPv6 address in brackets. Port 0 means any free port."""
     if text is None:
-        if token_file is not None:
-            raise BadInput("--http-token-file is given without --http.", "Add --http HOST:PORT.")
+        for flag, given in (("--http-token-file", token_file), ("--http-workers", workers)):
+            if given is not None:
+                raise BadInput(f"{flag} is given without --http.", "Add --http HOST:PORT.")
         return None
     host, colon, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     is_port = colon and port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     if not is_port or not bare or ("[" in bare or "]" in bare) or (":" in bare and bare == host):
         raise BadInput(f"--http {text[:80]!r} is not HOST:PORT.", "Use --http 127.0.0.1:8722, or [::1]:8722.")
-    return HttpSettings(bare, int(port), token_file)
+    return HttpSettings(bare, int(port), token_file, _parse_workers(workers))
+
+
+def _parse_workers(text: str | None) -> int:
+    if text is None:
+        return 1
+    if not (text.isascii() and text.isdigit() and len(text) < 3 and 1 <= int(text) <= MOST_WORKERS):
+        raise BadInput(
+            f"--http-workers {text[:80]!r} is not a number from 1 to {MOST_WORKERS}.",
+            "Use the number of cores, or leave it out for one process.",
+        )
+    return int(text)
 
 
 def _check_log_level(environment: Mapping[str, str], flag: str | None) -> str:

@@ -156,11 +156,15 @@ class Origin:
 
 @record
 class HttpSettings:
-    """The address to serve MCP on instead of stdio. Without a token, only loopback addresses are allowed."""
+    """The address to serve MCP on instead of stdio. Without a token, only loopback addresses are allowed.
+
+    `workers`: how many processes serve it.
+    """
 
     host: str
     port: int
     token_file: str | None = None
+    workers: int = 1
 
 
 @record

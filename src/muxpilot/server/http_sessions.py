@@ -37,8 +37,8 @@ _trace = area("server").child(transport="http")
 class HttpSession:
     """One client's session: its connection, its requests that run, and its streams of events."""
 
-    def __init__(self, watches: WatchRegistry) -> None:
-        self.id = secrets.token_hex(16)
+    def __init__(self, watches: WatchRegistry, id_prefix: str = "") -> None:
+        self.id = f"{id_prefix}{secrets.token_hex(16)}"
         self.trace: Trace = _trace.child(session=self.id[:6])
         self.headers: Headers = [(SESSION_HEADER, self.id.encode())]
         self.connection = ClientConnection(self._deliver, watches)
@@ -90,10 +90,11 @@ class HttpSession:
 
 
 class HttpSessions:
-    """All sessions, in the order of their last use, the oldest first."""
+    """All sessions, in the order of their last use, the oldest first. Their ids begin with the prefix."""
 
-    def __init__(self, watches: WatchRegistry, *, absent_s: float, most: int) -> None:
+    def __init__(self, watches: WatchRegistry, *, absent_s: float, most: int, id_prefix: str = "") -> None:
         self._watches = watches
+        self._id_prefix = id_prefix
         self._absent_s = absent_s
         self._most = most
         self._sessions: dict[bytes, HttpSession] = {}
@@ -104,7 +105,7 @@ class HttpSessions:
 
     def create(self) -> HttpSession:
         """Return a new session that is not yet known to `find`."""
-        return HttpSession(self._watches)
+        return HttpSession(self._watches, self._id_prefix)
 
     async def add(self, session: HttpSession) -> None:
         """Keep a session whose handshake is done. Make room for it, or raise ProtocolError."""

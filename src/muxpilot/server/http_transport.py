@@ -36,6 +36,8 @@ from muxpilot.watch.registry import WatchRegistry
 _trace = area("server").child(transport="http")
 
 AnswerRequest = Callable[[RequestContext], Awaitable[Result]]
+# Lets another process answer a request of a session, if the session is there. Returns whether it answered.
+ForwardRequest = Callable[[HttpRequest, bytes], Awaitable[bool]]
 
 _KEPT_HEADERS = 64  # most clients send the same Accept header with each request
 
@@ -43,10 +45,18 @@ _KEPT_HEADERS = 64  # most clients send the same Accept header with each request
 class HttpTransport:
     """Answers HTTP requests that have passed the checks."""
 
-    def __init__(self, answer: AnswerRequest, sessions: HttpSessions, watches: WatchRegistry) -> None:
+    def __init__(
+        self,
+        answer: AnswerRequest,
+        sessions: HttpSessions,
+        *,
+        watches: WatchRegistry,
+        forward: ForwardRequest | None = None,
+    ) -> None:
         self._answer = answer
         self._sessions = sessions
         self._watches = watches
+        self._forward = forward
         self._routes = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
 
     async def handle(self, http: HttpRequest) -> None:
@@ -102,13 +112,11 @@ class HttpTransport:
             await connection.close()
 
     async def _post_in_session(self, http: HttpRequest, message: RpcMessage) -> None:
-        identity = http.headers.get(SESSION_HEADER)
-        if identity is None:
+        if SESSION_HEADER not in http.headers:
             await self._open_session(http, message)
             return
-        session = self._sessions.find(identity)
+        session = await self._find_session(http)
         if session is None:
-            await _refuse(http, 404, "This session does not exist")
             return
         with self._sessions.count_request(session):
             if isinstance(message, RpcRequest):
@@ -198,15 +206,18 @@ class HttpTransport:
             await http.respond(200)
 
     async def _find_session(self, http: HttpRequest) -> HttpSession | None:
-        """Return the session that a request names. Refuse a request without one."""
+        """Return the session that a request names. Where it is not here, answer the request or refuse it."""
         identity = http.headers.get(SESSION_HEADER)
         if identity is None:
             await _refuse(http, 400, "Send the header Mcp-Session-Id")
             return None
         session = self._sessions.find(identity)
-        if session is None:
+        if session is None and not await self._is_answered_elsewhere(http, identity):
             await _refuse(http, 404, "This session does not exist")
         return session
+
+    async def _is_answered_elsewhere(self, http: HttpRequest, identity: bytes) -> bool:
+        return self._forward is not None and await self._forward(http, identity)
 
 
 def _names_stateless(http: HttpRequest) -> bool:

@@ -27,6 +27,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
         (["--http", "0.0.0.0:0"], "would be reachable from other machines"),
         (["--http", "[::]:0"], "--http [::]:0 would be reachable from other machines"),
         (["--http-token-file", "x"], "without --http"),
+        (["--http-workers", "2"], "--http-workers is given without --http"),
+        (["--http", "127.0.0.1:0", "--http-workers", "0"], "'0' is not a number from 1 to 32"),
+        (["--http", "127.0.0.1:0", "--http-workers", "33"], "'33' is not a number from 1 to 32"),
+        (["--http", "127.0.0.1:0", "--http-workers", "two"], "'two' is not a number from 1 to 32"),
+        (["--http", "127.0.0.1:0", "--http-workers="], "'' is not a number from 1 to 32"),
+        (["--http", "127.0.0.1:0", "--http-workers", "2", "--config", "{folder}/policy"], "is not a pattern"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}/none"], "cannot be read"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}"], "is not a regular file"),
         (["--http", "127.0.0.1:0", "--http-token-file", "{folder}/open"], "can be read by others"),
@@ -42,15 +48,18 @@ async def test_what_is_wrong_is_said_at_the_start(folder: Path, args: list[str],
         (folder / name).write_text(text)
         (folder / name).chmod(mode)
     (folder / "link").symlink_to(folder / "open")
+    (folder / "policy").write_text("security.command_filter = {mode = 'denylist', patterns = ['(']}\n")
     code, said = await start_and_fail(folder, *(arg.format(folder=folder) for arg in args))
     assert code == 2
     assert words in said
     assert said.count("\n") == 1
 
 
-async def test_a_port_that_is_taken_is_said_at_the_start(folder: Path) -> None:
+@pytest.mark.parametrize("workers", [[], ["--http-workers", "2"]])
+async def test_a_port_that_is_taken_is_said_at_the_start(folder: Path, workers: list[str]) -> None:
     with sockets.create_server(("127.0.0.1", 0)) as taken:
-        code, said = await start_and_fail(folder, "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+        port = taken.getsockname()[1]
+        code, said = await start_and_fail(folder, "--http", f"127.0.0.1:{port}", *workers)
     assert code == 2
     assert "cannot be listened on: Address already in use" in said
 
