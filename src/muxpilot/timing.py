@@ -28,10 +28,8 @@ class ShellTiming:
     stopped_owner_s: float = 1.0
     # How often it is looked whether the muxpilot that is responsible for a command still lives.
     owner_check_s: float = 0.5
-    # How often a line is typed again that tmux refused, because another muxpilot typed at the same moment.
-    ticket_tries: int = 5
-    # A person's line must be seen after each of these pauses: a key that removes it, such as C-u, takes effect
-    # a moment after it was sent.
+    # A person's line must be seen after each of these pauses: C-u, which removes it, takes effect a moment
+    # after it was sent.
     half_typed_checks_s: tuple[float, ...] = (0.0, 0.05, 0.15)
     # How often a call whose command is queued looks whether the command before it waits for input.
     queue_check_s: float = 0.25

@@ -35,6 +35,7 @@ from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
+from muxpilot.tmux.objects.recorded_exit import read_exit
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
 _DENIED = "Its muxpilot has gone, and the policy of this one does not allow it."
@@ -335,9 +336,12 @@ class PaneCommands:
             self.pane.notify()
 
     async def _handle_end(self, event: End) -> None:
-        if event.status is not None:
+        status, signal = event.status, event.signal
+        if status is not None:
             await self.exit_keeper.recover_output()
-        self.mark_ended(event.status, event.reason, signal=event.signal)
+        elif (kept := await read_exit(self.pane.tmux.connection, self.pane.pane)) is not None:
+            status, signal = kept.status, kept.signal  # by the hook of a muxpilot that is gone
+        self.mark_ended(status, event.reason, signal=signal)
         await self.exit_keeper.close_dead_remote_pane()
 
     async def _work(self) -> None:
