@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gc
-import socket
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from muxpilot.config.model import HttpSettings, Settings
 from muxpilot.errors import BadInput
 from muxpilot.server.first_answers import answer_first
 from muxpilot.server.manifest import load_manifest
+
+if TYPE_CHECKING:
+    from socket import socket  # a stdio server starts without it
 
 _TEXT_FOR_A_PERSON = """\
 muxpilot is an MCP server: an MCP client starts it and talks to it through pipes.
@@ -70,7 +73,7 @@ def _serve_http(settings: Settings, http: HttpSettings) -> int:
 
 
 def _serve_by_workers(
-    settings: Settings, http: HttpSettings, *, secret: bytes | None, sockets: Sequence[socket.socket]
+    settings: Settings, http: HttpSettings, *, secret: bytes | None, sockets: Sequence[socket]
 ) -> int:
     import asyncio
 
