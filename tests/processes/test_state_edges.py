@@ -74,9 +74,11 @@ def test_a_terminal_that_is_none_has_no_mode_and_stops_nobody(tty: str, raw: Raw
 
 def test_without_its_terminals_path_a_reader_is_found_by_number(raw: Raw) -> None:
     pid, _ = start_program(raw, "exec cat")
-    assert (
-        wait_for_state(pid, "/dev/no/such", lambda state: state.waiting_for == "line").foreground_cmd == "cat"
-    )
+
+    def is_cat_reading(state: ForegroundState) -> bool:
+        return (state.waiting_for, state.foreground_cmd) == ("line", "cat")
+
+    assert wait_for_state(pid, "/dev/no/such", is_cat_reading).foreground_cmd == "cat"
 
 
 def test_programs_that_come_and_go_meanwhile_are_no_error(raw: Raw) -> None:
