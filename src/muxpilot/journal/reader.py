@@ -6,11 +6,9 @@ import os
 from contextlib import suppress
 
 from muxpilot.journal.folders import END_FILE, Generation
-from muxpilot.journal.segments import Segment, SegmentFiles, open_file, parse_name
+from muxpilot.journal.segments import Segment, SegmentFiles, open_file
 from muxpilot.records import record
 
-# So many segments of about 1 MiB are kept open for a reader that is slower than the pane.
-_MOST_OPEN = 256
 _NOT_WRITTEN = "the pane's journal could not be written, or was removed before it was read"
 _CHANGED = "another program changed the pane's journal"
 
@@ -40,7 +38,6 @@ class JournalReader:
         self.files = SegmentFiles(generation.path)
         self.offset = 0
         self.has_end = False
-        self._opened: dict[str, int] = {}  # segments that are to be read, by name
         self.may_have_more = False
         self._segment: Segment | None = None  # the one that is being read, or was read last
         self._first: Segment | None = None
@@ -69,24 +66,12 @@ class JournalReader:
     def scan(self) -> None:
         """List the folder again. Raise FileNotFoundError if it is gone."""
         self.files.scan()
-        for name in self._opened:
-            self.files.add(name)
         self.has_end = self.has_end or (self.generation.path / END_FILE).exists()
 
     def note_created(self, name: str) -> None:
-        """Remember a new file, and open it: it can be read then also after the program has removed it."""
+        """Remember a new file."""
         self.has_end = self.has_end or name == END_FILE
         self.files.add(name)
-        segment = parse_name(name)
-        is_next = segment is not None and (self._segment is None or segment.offset > self._segment.offset)
-        if segment is not None and is_next and len(self._opened) < _MOST_OPEN:
-            with suppress(OSError):
-                self._opened[name] = open_file(self.generation.path, segment)
-
-    def note_removed(self, name: str) -> None:
-        """Forget a file that the program has removed, unless it is open and still to be read."""
-        if name not in self._opened:
-            self.files.remove(name)
 
     def read_new(self, most: int) -> list[bytes | Missing]:
         """Return what was written since the last call, at most `most` bytes.
@@ -113,10 +98,8 @@ class JournalReader:
         return self._segment is not self.files.newest and self._find_next() is not None
 
     def close(self) -> None:
-        """Close all open files."""
+        """Close the open file."""
         self._close_file()
-        while self._opened:
-            os.close(self._opened.popitem()[1])
 
     def _close_file(self) -> None:
         if self._file >= 0:
@@ -127,9 +110,7 @@ class JournalReader:
         """Open the next segment that can be opened. Return False if there is none yet."""
         while (segment := self._find_next()) is not None:
             with suppress(OSError):
-                file = self._opened.pop(segment.name, -1)
-                if file < 0:
-                    file = open_file(self.generation.path, segment)
+                file = open_file(self.generation.path, segment)
                 self._close_file()
                 is_first, self._segment, self._file = self._segment is None, segment, file
                 begin = self.offset - segment.offset if is_first and segment == self._first else 0
