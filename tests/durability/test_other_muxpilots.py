@@ -18,7 +18,7 @@ from tests.rigs.wire import Place, Wire, private_place
 from tests.rigs.witness import Witness, find_untruth
 
 # Milliseconds from a call until the server is stopped or killed: the command is recorded, typed, run.
-MOMENTS_MS = (0, 2, 5, 10, 20, 40, 200)
+MOMENTS_MS = (0, 1, 2, 3, 5, 10, 20, 40, 200)
 SOON_S = 8.0
 PATIENCE = {"timeoutSeconds": 15}
 

@@ -75,6 +75,19 @@ def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -
     assert history.commands["a"].is_queued
 
 
+def test_a_line_of_a_muxpilot_that_has_lost_the_command_is_void() -> None:
+    """It was stopped when another took over. It must see that its line is void, and not type it."""
+    history = history_of(
+        records.ask_record(asked("a")),
+        records.own_record("a", "two"),
+        records.type_record("a", "one", typed=TYPED),
+    )
+    command = history.commands["a"]
+    assert (command.owner, command.is_queued) == ("two", True)
+    history.apply(records.type_record("a", "two", typed=TYPED))
+    assert command.typed == [TYPED]
+
+
 def test_the_lines_of_a_command_are_kept_and_a_line_that_is_typed_again_replaces_itself() -> None:
     history = history_of(records.ask_record(asked("a")))
     for name, line in (("a.1", 0), ("a.2", 1), ("a.3", 1)):

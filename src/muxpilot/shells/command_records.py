@@ -209,10 +209,11 @@ class CommandHistory:
         command = self._find_unfinished(fields)
         if command is None or any(known.ticket == ticket for known in command.typed):
             return None
+        if fields["owner"] != command.owner:
+            return None  # another muxpilot took it over first: this line is not typed
         self.last_typed = typed
         # A line that is typed again was not typed before.
         command.typed = [known for known in command.typed if known.line < typed.line] + [typed]
-        command.owner = str(fields["owner"])
         return command
 
     def _on_ticket(self, fields: Fields) -> RecordedCommand | None:

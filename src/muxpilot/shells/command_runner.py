@@ -105,18 +105,20 @@ class CommandRun:
             if command.status.is_final or command.is_cancelled:
                 command.mark_lost("The command was cancelled before it was typed.")
                 return False
-            if command.is_foreign:
-                return False
             stream = pane.tmux.streams.find_stream(pane.pane)
             self._typed_at = stream.end if stream is not None else 0
             began_at = time.monotonic()
             async with pane.reading:
                 typed = pane.shared_commands.begin_typing(command, self._shell.nonce, text=line, line=number)
+                if typed is None:
+                    self._leave_to_other(number)
+                    return False
                 try:
                     await self._send_line(line, typed.ticket)
                 except TicketRefused as refused:
                     log.last_ticket = refused.last
-                    self._take_back(typed.ticket, number)
+                    log.note_untyped(command.id, typed.ticket)
+                    self._leave_to_other(number)
                     return False
                 log.last_ticket = typed.ticket.name
                 self._shell.command = command
@@ -135,15 +137,14 @@ class CommandRun:
         else:
             await type_line(pane.tmux, pane.pane, self._shell.kind, line, ticket=ticket)
 
-    def _take_back(self, ticket: TypingTicket, number: int) -> None:
-        """Undo what was noted for a line that tmux has refused, because another muxpilot has typed."""
-        pane, command = self._pane, self._command
-        command.trace.debug("tmux refused the line: another muxpilot has typed", line=number)
-        pane.shared_commands.log.note_untyped(command.id, ticket)
-        pane.shared_commands.sync()
-        if number == 0:
+    def _leave_to_other(self, number: int) -> None:
+        """Note that a line was not typed here, because another muxpilot has typed or has the command now."""
+        command, shared = self._command, self._pane.shared_commands
+        command.trace.debug("line not typed: another muxpilot has typed or took over", line=number)
+        shared.sync()
+        if shared.is_queued(command):
             command.requeue()
-        else:
+        elif number > 0 and not command.is_foreign:
             command.mark_lost("Another muxpilot typed between its lines.")
 
     async def _wait_for_next_line(self, *, is_last: bool) -> bool:

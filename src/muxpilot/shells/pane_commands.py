@@ -16,9 +16,10 @@ from contextlib import AsyncExitStack, suppress
 from muxpilot.errors import MuxpilotError, NotFound, PaneDead
 from muxpilot.processes.quick_checks import command_line, processes_below
 from muxpilot.processes.shell_openers import find_shell_opener, opens_shell
+from muxpilot.shells.abandoned_commands import AbandonedCommands
 from muxpilot.shells.command import Command, ShellBinding
 from muxpilot.shells.command_phases import CommandStatus
-from muxpilot.shells.command_records import RecordedCommand, TypingRecord
+from muxpilot.shells.command_records import TypingRecord
 from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
@@ -38,8 +39,6 @@ from muxpilot.tmux import End, Pane, Tmux
 from muxpilot.tmux.objects.recorded_exit import read_exit
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
-_DENIED = "Its muxpilot has gone, and the policy of this one does not allow it."
-_NOT_RECORDED = "Its muxpilot could not write down whether it has run, and has ended."
 # The command takes the shell's place: the end of the process is its end.
 _EXEC = re.compile(r"\s*exec\s")
 
@@ -69,13 +68,13 @@ class PaneCommands:
         """Take the `nonce` of a shell that we started. `has_hint`: the settings say which shell it is."""
         self.pane = PaneContext(tmux, row, typing_lock, timing=timing)
         self.trace = self.pane.trace
-        self.on_command = on_command
+        self._register = on_command
         self.on_refused = on_refused
         self._output_limit = output_limit
         self._limits = limits
-        self._may_run = may_run
         self._has_hint = has_hint
         self._is_starting = nonce is not None
+        self._is_open = False
         self.exit_keeper = ExitKeeper(self.pane, self.mark_ended)
         self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace)
         self._queue: deque[Command] = deque()
@@ -90,6 +89,7 @@ class PaneCommands:
             on_end=self._handle_end,
             on_failure=lambda: self.mark_ended(None, "muxpilot failed to read it; see its log on stderr"),
         )
+        self._abandoned = AbandonedCommands(self.pane, self._reader, self, self._tasks, may_run=may_run)
         if nonce is not None:
             self.pane.scanner.nonces.add(nonce)
 
@@ -145,7 +145,8 @@ class PaneCommands:
         self._reader.start(stream, begin)
         await pane.activity.wait_until_read(end, pane.timing.read_stream_s)
         self._drop_replaced_shell()
-        await self.take_over_abandoned()
+        self._is_open = True
+        await self._abandoned.take_over()
         self.trace.debug("pane opened", is_own=is_own, shells=len(self.stack.shells), begin=begin)
 
     async def _open_log(self) -> PaneLog:
@@ -161,6 +162,12 @@ class PaneCommands:
         log.failure = "muxpilot could not write it down"
         return log
 
+    def on_command(self, command: Command) -> None:
+        """Take note of a command that another muxpilot was asked for: it may need us one day."""
+        self._register(command)
+        if self._is_open:
+            self._abandoned.watch_owners()
+
     def on_typed(self, command: Command, typed: TypingRecord) -> None:
         """Follow a line that another muxpilot types."""
         if self.pane.stream is not None and typed.place.journal == self.pane.stream.name:
@@ -171,50 +178,17 @@ class PaneCommands:
         self.withdraw(command)
         self.pane.notify()
 
-    async def take_over_abandoned(self) -> None:
-        """Take over the commands whose muxpilot is dead or stopped."""
-        for recorded in self.shared_commands.find_abandoned():
-            if recorded.is_queued and not await self._may_run(recorded.text):
-                self._leave_denied(recorded)
-                continue
-            recovery = PaneRecovery(self.pane, self._reader)
-            if recorded.is_typed:
-                await recovery.check_typed(recorded)
-            is_doubtful = recorded.is_queued and await recovery.may_be_typed()
-            command = self.shared_commands.take_over(recorded)
-            if command is not None and is_doubtful:
-                command.mark_lost(_NOT_RECORDED, cause="not-recorded")
-            elif command is not None:
-                self._queue.append(command)
-        # Those that run come first, then the order of asking.
+    @property
+    def has_queued(self) -> bool:
+        """Return whether a command of this muxpilot waits for its turn."""
+        return any(command.status is CommandStatus.QUEUED for command in self._queue)
+
+    def adopt(self, command: Command) -> None:
+        """Run a command that we took over. Those that run come first, then the order of asking."""
+        self._queue.append(command)
         order = sorted(self._queue, key=lambda one: (one.status is CommandStatus.QUEUED, one.submitted_at))
         self._queue = deque(order)
         self._start_worker()
-        if self.shared_commands.has_foreign:
-            self._watch_owners()
-
-    def _leave_denied(self, recorded: RecordedCommand) -> None:
-        """Leave a command that our policy denies to other muxpilots, unless it holds up commands of ours."""
-        self.trace.debug("command not taken over: the policy denies it", command=recorded.id)
-        is_in_the_way = any(command.status is CommandStatus.QUEUED for command in self._queue)
-        command = self.shared_commands.take_over(recorded) if is_in_the_way else None
-        if command is not None:
-            command.mark_lost(_DENIED, cause="denied")
-        elif recorded.id in self.shared_commands.known:
-            self.shared_commands.known[recorded.id].set_waiting(None, _DENIED)
-
-    def _watch_owners(self) -> None:
-        """Look now and then whether other muxpilots that are responsible for commands here still live."""
-        if "owners" not in self._monitors or self._monitors["owners"].done():
-            self._monitors["owners"] = self._tasks.start(self._check_owners(), name="check owners")
-
-    async def _check_owners(self) -> None:
-        while self.shared_commands.has_foreign and self.end_reason is None:
-            await asyncio.sleep(self.pane.timing.owner_check_s)
-            self.shared_commands.sync()
-            if self.shared_commands.find_abandoned():
-                with suppress(MuxpilotError):  # tmux does not answer: we look again
-                    await self.take_over_abandoned()
 
     def watch_foreign(self, command: Command) -> None:
         """Find out what a command of another muxpilot waits for, from now on."""
@@ -371,7 +345,7 @@ class PaneCommands:
         waiter = self._waiter = PromptWaiter(
             self.pane,
             self._lock,
-            take_over=self.take_over_abandoned,
+            take_over=self._abandoned.take_over,
             is_next=lambda: bool(self._queue) and self._queue[0] is command,
             has_lines_ahead=lambda: self._reader.has_lines_ahead,
             watch_foreign=self.watch_foreign,

@@ -100,6 +100,11 @@ class SharedCommands:
         recorded = self.log.history.commands.get(command.id)
         return recorded is None or self.log.is_own(recorded)
 
+    def is_queued(self, command: Command) -> bool:
+        """Return whether no line of a command was typed, by no muxpilot."""
+        recorded = self.log.history.commands.get(command.id)
+        return recorded is not None and recorded.is_queued
+
     def find_queued_before(self, command: Command) -> RecordedCommand | None:
         """Return a command of another muxpilot that was asked for earlier and was not typed yet."""
         recorded = self.log.history.queued_before(command.id)
@@ -154,9 +159,12 @@ class SharedCommands:
             self.log.take_over(recorded)
             command.is_foreign = False
 
-    def begin_typing(self, command: Command, shell: str, *, text: str, line: int) -> TypingRecord:
-        """Write down that a line of a command is about to be typed."""
-        return self.log.begin_typing(
+    def begin_typing(self, command: Command, shell: str, *, text: str, line: int) -> TypingRecord | None:
+        """Write down that a line of a command is about to be typed.
+
+        Return None if another muxpilot took the command over before: then it must not be typed here.
+        """
+        typed = self.log.begin_typing(
             command.id,
             self._place(),
             shell=shell,
@@ -165,6 +173,7 @@ class SharedCommands:
             line=line,
             pane_pid=self._pane.row.pid,
         )
+        return typed if self.is_own(command) else None
 
     def _know(self, recorded: RecordedCommand) -> Command:
         command = self._restore(recorded)
