@@ -111,6 +111,23 @@ def test_a_segment_that_was_removed_before_it_was_read_is_counted(tmp_path: Path
     reader.close()
 
 
+def test_a_slow_reader_gets_segments_that_were_removed_meanwhile(tmp_path: Path) -> None:
+    """The ring removes its oldest segment for each new one, also if a reader has not come to it yet."""
+    write_segment(tmp_path, 0, b"000")
+    reader = JournalReader(Generation(tmp_path))
+    reader.begin(1 << 20)
+    assert read_all(reader) == [b"000"]
+    paths = [write_segment(tmp_path, 3 * at, b"%03d" % at) for at in range(1, 40)]
+    for path in paths:
+        reader.note_created(path.name)
+    for path in paths[:-4]:
+        path.unlink()
+        reader.note_removed(path.name)
+    reader.scan()
+    assert read_all(reader) == [b"%03d" % at for at in range(1, 40)]
+    reader.close()
+
+
 def test_a_segment_that_was_cut_is_a_loss_and_offsets_do_not_go_back(tmp_path: Path) -> None:
     path = write_segment(tmp_path, 0, b"a" * 100)
     reader = JournalReader(Generation(tmp_path))

@@ -9,6 +9,8 @@ from muxpilot.journal.folders import END_FILE, Generation
 from muxpilot.journal.segments import Segment, SegmentFiles, open_file
 from muxpilot.records import record
 
+# So many segments are kept open for a reader that is slower than the pane. They stay on the disk so long.
+_MOST_HELD = 64
 _NOT_WRITTEN = "the pane's journal could not be written, or was removed before it was read"
 _CHANGED = "another program changed the pane's journal"
 
@@ -43,6 +45,7 @@ class JournalReader:
         self._first: Segment | None = None
         self._file = -1
         self._file_offset = 0
+        self._held: dict[str, int] = {}  # open segments that are to be read, by name
 
     def begin(self, recent_bytes: int) -> tuple[int, int, list[Missing]]:
         """Move to where about `recent_bytes` are left to read.
@@ -66,12 +69,32 @@ class JournalReader:
     def scan(self) -> None:
         """List the folder again. Raise FileNotFoundError if it is gone."""
         self.files.scan()
+        for name in self._held:
+            self.files.add(name)
         self.has_end = self.has_end or (self.generation.path / END_FILE).exists()
 
     def note_created(self, name: str) -> None:
         """Remember a new file."""
         self.has_end = self.has_end or name == END_FILE
         self.files.add(name)
+        self._hold_unread()
+
+    def note_removed(self, name: str) -> None:
+        """Forget a file that the program has removed, unless we hold it to read it."""
+        if name not in self._held:
+            self.files.remove(name)
+
+    def _hold_unread(self) -> None:
+        """Open the segments that are to be read if we are behind the program, before it removes them."""
+        if self._segment is None:
+            return
+        unread = self.files.list_after(self._segment)
+        if len(unread) < 2:  # the usual case: only the newest one is to be read
+            return
+        for segment in unread:
+            if segment.name not in self._held and len(self._held) < _MOST_HELD:
+                with suppress(OSError):
+                    self._held[segment.name] = open_file(self.generation.path, segment)
 
     def read_new(self, most: int) -> list[bytes | Missing]:
         """Return what was written since the last call, at most `most` bytes.
@@ -98,8 +121,10 @@ class JournalReader:
         return self._segment is not self.files.newest and self._find_next() is not None
 
     def close(self) -> None:
-        """Close the open file."""
+        """Close the open files."""
         self._close_file()
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     def _close_file(self) -> None:
         if self._file >= 0:
@@ -110,7 +135,8 @@ class JournalReader:
         """Open the next segment that can be opened. Return False if there is none yet."""
         while (segment := self._find_next()) is not None:
             with suppress(OSError):
-                file = open_file(self.generation.path, segment)
+                file = self._held.pop(segment.name, -1)
+                file = file if file >= 0 else open_file(self.generation.path, segment)
                 self._close_file()
                 is_first, self._segment, self._file = self._segment is None, segment, file
                 begin = self.offset - segment.offset if is_first and segment == self._first else 0

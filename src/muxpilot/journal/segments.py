@@ -68,8 +68,11 @@ class SegmentFiles:
 
     def find_next(self, segment: Segment) -> Segment | None:
         """Return the segment after this one."""
-        at = bisect_right(self.segments, _order(segment), key=_order)
-        return self.segments[at] if at < len(self.segments) else None
+        return next(iter(self.list_after(segment)), None)
+
+    def list_after(self, segment: Segment) -> list[Segment]:
+        """Return the segments after this one."""
+        return self.segments[bisect_right(self.segments, _order(segment), key=_order) :]
 
     def read(self, start: int, end: int) -> bytes:
         """Return bytes from `start` on, up to `end` or the next missing byte."""

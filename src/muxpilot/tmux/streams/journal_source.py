@@ -128,7 +128,7 @@ class JournalSource:
             if len(self._reader.files.segments) > 1:
                 self._journals.clean_soon()
         elif change is FolderChange.REMOVED:
-            self._reader.files.remove(name)
+            self._reader.note_removed(name)
         elif change is not FolderChange.WRITTEN and not self._scan():
             return True
         has_read = self._read_some()
