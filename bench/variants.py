@@ -12,7 +12,7 @@ def spawning(argv: list[str]) -> int:
     from muxpilot.cli.main import main
     from muxpilot.tmux.connection import oneshot
     from muxpilot.tmux.connection.connection import Connection
-    from muxpilot.tmux.connection.control import BracedCommands
+    from muxpilot.tmux.connection.control_line import BracedCommands
     from muxpilot.tmux.connection.protocol import CommandReply
     from muxpilot.tmux.hosts.endpoint import Command
 

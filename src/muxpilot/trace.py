@@ -62,15 +62,25 @@ _OFF: AbstractContextManager[None] = nullcontext()
 class Trace:
     """A logger of one area with fields that each of its lines repeats."""
 
-    __slots__ = ("_context", "_log")
+    __slots__ = ("_context", "_fields", "_log", "_parent")
 
-    def __init__(self, log: logging.Logger, context: str = "") -> None:
+    def __init__(
+        self, log: logging.Logger, parent: Trace | None = None, fields: dict[str, object] | None = None
+    ) -> None:
         self._log = log
-        self._context = context
+        self._parent = parent
+        self._fields = fields or {}
+        self._context: str | None = None  # the fields as text, once a line needed it
 
     def child(self, **fields: object) -> Trace:
         """Return a logger that adds these fields to every line."""
-        return Trace(self._log, f"{self._context}{_format_fields(fields)}")
+        return Trace(self._log, self, fields)
+
+    def _format_context(self) -> str:
+        if self._context is None:
+            outer = self._parent._format_context() if self._parent is not None else ""
+            self._context = f"{outer}{_format_fields(self._fields)}"
+        return self._context
 
     @property
     def is_debug(self) -> bool:
@@ -111,7 +121,7 @@ class Trace:
     def _write(
         self, level: int, event: str, fields: dict[str, Any], error: BaseException | None = None
     ) -> None:
-        line = f"{event}{self._context}{_format_fields(fields)}"
+        line = f"{event}{self._format_context()}{_format_fields(fields)}"
         self._log.log(level, "%s", line, exc_info=error)
 
 

@@ -75,7 +75,8 @@ async def test_a_queued_command_is_not_run_if_something_was_typed_that_no_record
         queued = await first.call(
             "execute-command", paneId=pane, command=witness.make_command("quick", pane).text, waitMs=0
         )
-    place.tmux("set-option", "-p", "-t", pane, "@muxpilot_typed", f"{queued['commandId']}.0123abcd")
+    variable = f"muxpilot_typed_{pane.removeprefix('%')}"
+    place.tmux("set-environment", "-g", "-h", variable, f"{queued['commandId']}.0123abcd")
     barrier.open()
     async with one_server(place) as second:
         told = await _get_result(second, queued, waitMs=WAIT_MS)

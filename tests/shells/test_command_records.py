@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from muxpilot.trace import area
 
 PLACE = JournalPlace("0001-abcdef", 42)
 TYPED = TypingRecord(TypingTicket("a.1"), PLACE, "f" * 32, [{"nonce": "f" * 32}])
-END = EndedCommand("failed", 3, None, 99, PLACE)
+END = EndedCommand("failed", 3, None, time.monotonic_ns(), PLACE)
 
 
 def asked(command_id: str, owner: str = "one") -> RecordedCommand:
@@ -86,6 +87,37 @@ def test_a_line_of_a_muxpilot_that_has_lost_the_command_is_void() -> None:
     assert (command.owner, command.is_queued) == ("two", True)
     history.apply(records.type_record("a", "two", typed=TYPED))
     assert command.typed == [TYPED]
+
+
+def test_of_two_lines_for_the_same_turn_the_first_counts() -> None:
+    """Two muxpilots write down a line at the same moment. The second must see that it is void."""
+    first, second = (TypingRecord(TypingTicket(name, "z.1"), PLACE, "f" * 32, []) for name in ("a.1", "b.1"))
+    history = history_of(
+        records.ask_record(asked("a", "one")),
+        records.type_record("a", "one", typed=first),
+        records.ask_record(asked("b", "two")),
+        records.type_record("b", "two", typed=second),
+    )
+    assert (history.commands["a"].is_typed, history.commands["b"].is_queued) == (True, True)
+    history.apply(records.untyped_record("a", first.ticket))
+    history.apply(records.type_record("b", "two", typed=second))
+    assert history.commands["b"].is_queued  # behind a
+    history.apply(records.end_record("a", END))
+    history.apply(records.type_record("b", "two", typed=second))
+    assert history.commands["b"].is_typed
+
+
+def test_a_turn_that_ended_can_be_taken_again() -> None:
+    """tmux forgets its last ticket with a pane's program, and the next line is the first again."""
+    history = history_of(
+        records.ask_record(asked("a")),
+        records.type_record("a", "one", typed=TYPED),
+        records.end_record("a", END),
+        records.ask_record(asked("b")),
+    )
+    again = TypingRecord(TypingTicket("b.1"), PLACE, "f" * 32, [])
+    history.apply(records.type_record("b", "one", typed=again))
+    assert history.commands["b"].typed == [again]
 
 
 def test_the_lines_of_a_command_are_kept_and_a_line_that_is_typed_again_replaces_itself() -> None:

@@ -51,10 +51,10 @@ class OpenFile:
     def is_open(self) -> bool:
         return self.number >= 0
 
-    def is_at(self, path: Path) -> bool:
+    def is_at(self, path: str) -> bool:
         """Return whether the file is still the one with this name."""
         try:
-            found = os.stat(path, follow_symlinks=False)
+            found = os.lstat(path)
         except FileNotFoundError:
             return False
         return self.identity == (found.st_dev, found.st_ino)
@@ -74,6 +74,7 @@ class RecordLog:
 
     def __init__(self, path: Path, *, most_bytes: int | None = None, trace: Trace | None = None) -> None:
         self._path = path
+        self._name = str(path)
         self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         self._trace = trace or area("journal")
         self._file = _NO_FILE  # open for reading
@@ -88,23 +89,24 @@ class RecordLog:
         """Return whether the newest file, as it was last written to, should be put aside."""
         return self.size > self._most_bytes
 
-    def append(self, fields: Fields) -> bool:
-        """Add a record. Raise OSError if it cannot be written whole.
+    def append(self, *records: Fields) -> bool:
+        """Add records with one write. Raise OSError if they cannot be written whole.
 
-        Return True if it was the next that `read_new` would return: it is left out there.
+        Return True if they were the next that `read_new` would return: they are left out there.
         """
-        line = _encode(fields)
+        line = b"".join([_encode(fields) for fields in records])
+        kinds = ",".join([str(fields.get("t")) for fields in records])
         while True:
             if not self._append_file.is_open:
                 self._append_file = OpenFile.of(self._open_for_append())
             file = self._append_file
             if os.write(file.number, line) != len(line):
                 raise OSError("The record was not written whole.")
-            if file.is_at(self._path):
+            if file.is_at(self._name):
                 self.size = os.lseek(file.number, 0, os.SEEK_CUR)
-                self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
+                self._trace.debug("record written", kind=kinds, bytes=len(line))
                 return self._skip_own(len(line))
-            self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
+            self._trace.debug("record written again: its file was put aside", kind=kinds)
             self._append_file = file.close()
 
     def _skip_own(self, length: int) -> bool:
@@ -118,6 +120,8 @@ class RecordLog:
     def read_new(self) -> list[Fields]:
         """Return the records that were added since the last call, in the order of writing."""
         found: list[Fields] = []
+        if self._has_read_all():
+            return found
         if not self._has_read_old:
             self._has_read_old = True
             self._read_old_file(found)
@@ -125,11 +129,21 @@ class RecordLog:
             if not self._file.is_open and not self._open_for_reading(self._path):
                 return found
             self._read_to_end(found)
-            if self._file.is_at(self._path):
+            if self._file.is_at(self._name):
                 return found
             self._read_to_end(found)  # what was added before it was put aside
             self._close_read_file()
         return found
+
+    def _has_read_all(self) -> bool:
+        """Return whether nothing was added: the newest file is the one we read, and is not longer."""
+        if not self._has_read_old or not self._file.is_open:
+            return False
+        try:
+            found = os.lstat(self._name)
+        except OSError:
+            return False
+        return found.st_size == self._offset and self._file.identity == (found.st_dev, found.st_ino)
 
     def put_aside(self) -> bool:
         """Begin a new file. Return False if another process is about to do the same."""

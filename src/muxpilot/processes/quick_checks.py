@@ -20,7 +20,8 @@ def foreground_group_of(pid: int, *, proc: ProcReader = PROC) -> int | None:
 
 def is_in_foreground(pid: int, pane_pid: int, *, proc: ProcReader = PROC) -> bool | None:
     """Return whether a process is in the foreground of the terminal of a pane."""
-    root, process = find_stat(proc, pane_pid), find_stat(proc, pid)
+    process = find_stat(proc, pid)
+    root = process if pid == pane_pid else find_stat(proc, pane_pid)
     if root is None or process is None or process.tty != root.tty:
         return None
     return root.foreground_group == process.group

@@ -89,7 +89,7 @@ class PaneReaders:
 
     async def make_cursor_in(self, tmux: Tmux, row: Pane, offset: int) -> str:
         """Return the same for a pane whose row is known and that shows no full-screen program."""
-        row = replace(row, is_alternate=False)
+        row = replace(row, is_alternate=False) if row.is_alternate else row
         return await (await self._reader_of(tmux, row)).make_cursor(row, offset)
 
     async def find_position(self, tmux: Tmux, pane: PaneId, cursor: str) -> StreamPosition:

@@ -84,7 +84,7 @@ class AbandonedCommands:
                 self._taken.popleft()
 
     async def _continue(self, taken: _Taken) -> None:
-        """Go on with a command that is ours now.
+        """Continue a command that is ours now.
 
         The last line that its muxpilot wrote down before may still be on its way to tmux.
         """

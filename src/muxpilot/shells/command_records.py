@@ -12,6 +12,11 @@ the same history. What must be known after a SIGKILL is written before it is act
     cancel    before a command is interrupted or taken out of the queue
     end       when the command has ended, with its result and the place of its output in the journal
 
+The order of the records decides which of two muxpilots types. A `type` record is void if its writer is not
+responsible for the command any more, if a command that was asked for earlier is still queued, or if a line of
+another unfinished command was written down before it for the same turn, that is, after the same ticket. Its
+writer sees that before it sends anything to tmux.
+
 tmux remembers only the last ticket that was used (`tmux/objects/typing_ticket.py`). Each ticket names the one
 before it, which its writer knew to be used. So the records tell which tickets were used, and which were not.
 A ticket that tmux remembers and no record names is one that could not be written down.
@@ -108,6 +113,7 @@ class CommandHistory:
         self._last_asked_ns = 0
         self._tickets: dict[str, str] = {}  # each with the one that was used before it
         self._used_tickets: dict[str, None] = {}
+        self._turns: dict[str, str] = {}  # the command that is typed after a ticket, by that ticket
         self._trace = trace or area("shells")
 
     def apply(self, fields: Fields) -> RecordedCommand | None:
@@ -209,12 +215,20 @@ class CommandHistory:
         command = self._find_unfinished(fields)
         if command is None or any(known.ticket == ticket for known in command.typed):
             return None
-        if fields["owner"] != command.owner:
-            return None  # another muxpilot took it over first: this line is not typed
+        if fields["owner"] != command.owner or self._is_turn_taken(ticket, command):
+            return None  # another muxpilot took over, or was first: this line is not typed
+        self._turns[ticket.after] = command.id
         self.last_typed = typed
         # A line that is typed again was not typed before.
         command.typed = [known for known in command.typed if known.line < typed.line] + [typed]
         return command
+
+    def _is_turn_taken(self, ticket: TypingTicket, command: RecordedCommand) -> bool:
+        """Return whether it is the turn of another command, by the order of the records."""
+        if command.is_queued and self.queued_before(command.id) is not None:
+            return True
+        other = self._turns.get(ticket.after, command.id)
+        return other != command.id and other in self._unfinished
 
     def _on_ticket(self, fields: Fields) -> RecordedCommand | None:
         self._on_ticket_of(fields)
@@ -224,7 +238,7 @@ class CommandHistory:
         ticket = TypingTicket(str(fields["ticket"]), str(fields["after"]))
         self._tickets[ticket.name] = ticket.after
         self._used_tickets[ticket.after] = None
-        for kept in (self._tickets, self._used_tickets):
+        for kept in (self._tickets, self._used_tickets, self._turns):
             if len(kept) > _MOST_TICKETS:
                 del kept[next(iter(kept))]
         return ticket
@@ -233,7 +247,7 @@ class CommandHistory:
         command = self._find_unfinished(fields)
         if command is None or not command.typed or command.typed[-1].ticket.name != fields["ticket"]:
             return None
-        del command.typed[-1]
+        self._turns.pop(command.typed.pop().ticket.after, None)
         return command
 
     def _on_own(self, fields: Fields) -> RecordedCommand | None:

@@ -30,6 +30,8 @@ CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 OUTPUT_LIMIT_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
+# So many more are kept until they are asked for: to look for old ones with each new one would cost too much.
+_SURPLUS = 100
 
 
 class CommandRegistry:
@@ -86,12 +88,13 @@ class CommandRegistry:
         command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
         command.trace = shell.trace.child(command=command.id)
         await self._bind(shell, command)
-        self._forget_old_commands()
+        self._forget_old_commands(allowed_surplus=_SURPLUS)
         self._commands[command.id] = command
         if prepare is not None:
             prepare(command)
         shell.submit(command, call=call)
         await self._wait_for_admission(command)
+        shell.shared_commands.write_asked()  # before its caller is told its id
         return command
 
     async def _bind(self, shell: PaneCommands, command: Command) -> None:
@@ -371,11 +374,11 @@ class CommandRegistry:
         for key in [key for key, shell in self._panes.items() if shell.end_reason is not None]:
             await self._panes.pop(key).close()
 
-    def _forget_old_commands(self) -> None:
+    def _forget_old_commands(self, *, allowed_surplus: int = 0) -> None:
         """Forget ended commands that are too many or too old, but look for them only now and then."""
         now = time.monotonic()
         is_soon = now < self._forgot_at + self.timing.forget_every_s
-        if len(self._commands) <= self._kept_commands and is_soon:
+        if len(self._commands) <= self._kept_commands + allowed_surplus and is_soon:
             return
         self._forgot_at = now
         ended = [command for command in self._commands.values() if command.ended_at is not None]

@@ -111,6 +111,7 @@ class CommandRun:
             async with pane.reading:
                 typed = pane.shared_commands.begin_typing(command, self._shell.nonce, text=line, line=number)
                 if typed is None:
+                    log.last_ticket = await pane.tmux.input.last_ticket(pane.pane)
                     self._leave_to_other(number)
                     return False
                 try:

@@ -210,6 +210,7 @@ class PaneCommands:
 
     async def close(self) -> None:
         """Stop reading. The commands of the pane go on, and are left to other muxpilots."""
+        self.shared_commands.write_ends()
         self.shared_commands.is_closing = True
         await self._reader.close()
         await self._tasks.close()
@@ -264,13 +265,14 @@ class PaneCommands:
 
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
+        is_free = self.stack.is_at_prompt and not self._queue
         if pending := self._pending_commands:
             command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
             self.watch_foreign(pending[0])
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
-        self.shared_commands.add(command)
+        self.shared_commands.add(command, is_written_later=is_free)
         self._start_worker()
 
     def _start_worker(self) -> None:
@@ -317,6 +319,8 @@ class PaneCommands:
             status, signal = kept.status, kept.signal  # by the hook of a muxpilot that is gone
         self.mark_ended(status, event.reason, signal=signal)
         await self.exit_keeper.close_dead_remote_pane()
+        with suppress(MuxpilotError):  # tmux may have ended with its last pane
+            await self.pane.tmux.input.forget_tickets(self.pane.pane)
 
     async def _work(self) -> None:
         """Run the commands of the queue."""

@@ -105,13 +105,10 @@ class PaneContext:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
         if self.is_remote:
             return None
-        if self.has_ended(shell):
-            return False
-        return is_in_foreground(shell.pid, self.row.pid)
-
-    def has_ended(self, shell: NestedShell) -> bool:
-        """Return whether a shell that was a process of this host has ended."""
-        return not self.is_remote and shell.image is not None and program_image(shell.pid) is None
+        is_in_front = is_in_foreground(shell.pid, self.row.pid)
+        # A shell of another host, inside ssh, never had an image. One that has none any more has ended.
+        has_ended = is_in_front is None and shell.image is not None and program_image(shell.pid) is None
+        return False if has_ended else is_in_front
 
     def _has_stopped_job(self, shell: NestedShell, command: Command) -> bool:
         """Return whether a job of this command was stopped: its status alone may be any program's own.

@@ -18,7 +18,7 @@ from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 from muxpilot.tmux.objects.recorded_exit import (

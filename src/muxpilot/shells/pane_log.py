@@ -58,6 +58,7 @@ class PaneLog:
         self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
         self._news: list[Fields] = []
+        self._unwritten: list[Fields] = []
         self._rotate_at = 0  # bytes; a smaller file is not put aside
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
@@ -88,11 +89,20 @@ class PaneLog:
 
     def _take(self, new: Sequence[Fields]) -> None:
         for fields in new:
-            self.history.apply(fields)
+            changed = self.history.apply(fields)
+            if changed is not None and changed.end is not None:
+                self._note_used_tickets(changed)
         self._news += new
         # To look for old commands after each record would cost more than to write the record.
         if len(self.history.commands) > self._limits.most + _SURPLUS or time.monotonic() > self._forget_at:
             self._forget_old()
+
+    def _note_used_tickets(self, command: RecordedCommand) -> None:
+        """Take note that the lines of a command were typed: it has run to its end."""
+        if command.end is not None and command.end.exit_code is not None:
+            for line in command.typed:
+                if line.ticket.after == self.last_ticket:
+                    self.last_ticket = line.ticket.name
 
     def _forget_old(self) -> None:
         self._forget_at = time.monotonic() + _FORGET_EVERY_S
@@ -112,9 +122,26 @@ class PaneLog:
         """Write down that a shell gets our marks; `inside` is the nonce of the shell outside of it."""
         self._append(records.shell_record(nonce, inside))
 
-    def ask(self, command: RecordedCommand) -> None:
-        """Put a command into the history, behind all that were asked for before."""
-        self._append(records.ask_record(command))
+    def ask(self, command: RecordedCommand, *, is_written_later: bool = False) -> None:
+        """Put a command into the history, behind all that were asked for before.
+
+        `is_written_later`: its record is written with the next one, or by `write_asked`. One write is
+        cheaper than two, and most commands are typed at once.
+        """
+        self._unwritten.append(records.ask_record(command))
+        if not is_written_later:
+            self.write_asked()
+
+    def write_asked(self) -> bool:
+        """Write the commands that were only asked for. Return whether there were any."""
+        if not self._unwritten:
+            return False
+        self._append()
+        return True
+
+    def forget_asked(self, command_id: str) -> None:
+        """Forget a command that was not written yet, and never will be."""
+        self._unwritten = [fields for fields in self._unwritten if fields["id"] != command_id]
 
     def begin_typing(
         self,
@@ -161,23 +188,25 @@ class PaneLog:
         if self._log is not None:
             self._log.close()
 
-    def _append(self, fields: Fields) -> None:
-        """Write a record, then take it into the history with all that were written before it."""
-        if self._write(fields):
-            self._take([fields])
+    def _append(self, *new: Fields) -> None:
+        """Write records, then take them into the history with all that were written before them."""
+        lines, self._unwritten = [*self._unwritten, *new], []
+        if self._write(lines):
+            self._take(lines)
         else:
             self._sync()
-        try:
-            self._rotate()
-        except OSError as error:
-            self._note_failure(error)
+        if self._log is not None and self._log.is_large:
+            try:
+                self._rotate()
+            except OSError as error:
+                self._note_failure(error)
 
-    def _write(self, fields: Fields) -> bool:
-        """Write a record. Return False if others were written before it: then all of them must be read."""
+    def _write(self, lines: Sequence[Fields]) -> bool:
+        """Write records. Return False if others were written before them: then all of them must be read."""
         if self._log is None or self._owners is None:
             return True
         try:
-            is_next = self._log.append(fields)
+            is_next = self._log.append(*lines)
         except OSError as error:
             self._note_failure(error)
             return True
@@ -189,7 +218,7 @@ class PaneLog:
 
         Where most of the file is kept anyway, because commands are long, it would be as large again.
         """
-        if self._log is None or not self._log.is_large or self._log.size < self._rotate_at:
+        if self._log is None or self._log.size < self._rotate_at:
             return
         self._sync()
         self._rotate_at = 2 * self.history.text_size

@@ -7,6 +7,7 @@ or has been stopped for a while, another takes over.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Protocol
@@ -57,9 +58,14 @@ class SharedCommands:
         self._listener = listener
         self._output_limit = output_limit
         self._stopped_since: dict[str, float] = {}
+        self._unwritten_ends: dict[str, EndedCommand] = {}
 
-    def add(self, command: Command) -> None:
-        """Write down a command that a caller of this muxpilot asks for, and take responsibility for it."""
+    def add(self, command: Command, *, is_written_later: bool = False) -> None:
+        """Write down a command that a caller of this muxpilot asks for, and take responsibility for it.
+
+        `is_written_later`: it can probably be typed at once, and is written down with its first line.
+        """
+        self.write_ends()
         shells = [shell.id for shell in self._pane.stack.shells]
         self.known[command.id] = command
         command.on_end = self._on_end
@@ -72,9 +78,23 @@ class SharedCommands:
                 height=self._pane.row.height,
                 delay_s=command.delay_s,
                 binding=save_binding(command.binding, shells),
-            )
+            ),
+            is_written_later=is_written_later,
         )
-        self.sync()
+        if not is_written_later:
+            self.sync()
+            self._note_written(command)
+
+    def write_asked(self) -> None:
+        """Write down the commands that are asked for and cannot be typed at once."""
+        if self.log.write_asked():
+            self.sync()
+            for recorded in self.log.history.list_unfinished():
+                if self.log.is_own(recorded) and recorded.id in self.known:
+                    self._note_written(self.known[recorded.id])
+
+    def _note_written(self, command: Command) -> None:
+        """Take note of what the records say about a command of ours that was just written down."""
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None:
             command.submitted_at = recorded.asked_ns / NS_PER_S
@@ -164,6 +184,7 @@ class SharedCommands:
 
         Return None if another muxpilot took the command over before: then it must not be typed here.
         """
+        self.write_ends()
         typed = self.log.begin_typing(
             command.id,
             self._place(),
@@ -173,7 +194,10 @@ class SharedCommands:
             line=line,
             pane_pid=self._pane.row.pid,
         )
-        return typed if self.is_own(command) else None
+        self._note_written(command)
+        recorded = self.log.history.commands.get(command.id)
+        is_void = recorded is not None and typed.ticket not in [line.ticket for line in recorded.typed]
+        return None if is_void else typed
 
     def _know(self, recorded: RecordedCommand) -> Command:
         command = self._restore(recorded)
@@ -206,12 +230,24 @@ class SharedCommands:
     def _on_end(self, command: Command) -> None:
         """Write down how a command of ours has ended."""
         recorded = self.log.history.commands.get(command.id)
-        if self.is_closing or recorded is None or recorded.end is not None or not self.log.is_own(recorded):
+        if recorded is None:
+            self.log.forget_asked(command.id)
+            return
+        if self.is_closing or recorded.end is not None or not self.log.is_own(recorded):
             return
         place = self._place()
-        if command.end_offset is not None:
-            place = JournalPlace(place.journal, command.end_offset)
-        self.log.end(command.id, end_of(command, place))
+        if command.end_offset is None:
+            self.log.end(command.id, end_of(command, place))
+            return
+        # The output shows this end to every muxpilot. So the caller is answered first.
+        self._unwritten_ends[command.id] = end_of(command, JournalPlace(place.journal, command.end_offset))
+        asyncio.get_running_loop().call_soon(self.write_ends)
+
+    def write_ends(self) -> None:
+        """Write down how commands have ended whose callers were told first."""
+        while self._unwritten_ends:
+            command_id, end = self._unwritten_ends.popitem()
+            self.log.end(command_id, end)
 
     def _place(self) -> JournalPlace:
         stream = self._pane.stream

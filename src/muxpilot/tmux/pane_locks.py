@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -22,6 +21,9 @@ class PaneUse(Enum):
     DIALOGUE = "dialogue"  # one input for a REPL and its answer; keys of other tools may come between
 
 
+LockKey = tuple[str, PaneId, PaneUse]
+
+
 @dataclass(slots=True)
 class _PaneLock:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -33,30 +35,52 @@ class PaneLocks:
     """The locks of all panes of all servers. A lock exists only while a call holds it or waits for it."""
 
     def __init__(self) -> None:
-        self._locks: dict[tuple[str, PaneId, PaneUse], _PaneLock] = {}
+        self._locks: dict[LockKey, _PaneLock] = {}
 
     def hold_for_typing(self, tmux: Tmux, pane: PaneId, *, holder: str) -> AbstractAsyncContextManager[None]:
         return self.hold(tmux, pane, PaneUse.TYPE, holder=holder)
 
-    @asynccontextmanager
-    async def hold(self, tmux: Tmux, pane: PaneId, use: PaneUse, *, holder: str) -> AsyncIterator[None]:
+    def hold(
+        self, tmux: Tmux, pane: PaneId, use: PaneUse, *, holder: str
+    ) -> AbstractAsyncContextManager[None]:
         """Hold the lock of a pane for one use. `holder` names the call or command in the log."""
-        key = (tmux.socket, pane, use)
-        entry = self._locks.setdefault(key, _PaneLock())
+        return _Hold(self._locks, (tmux.socket, pane, use), holder)
+
+
+class _Hold:
+    """One call's turn with a lock. A class, because `asynccontextmanager` costs several times as much."""
+
+    __slots__ = ("_entry", "_holder", "_key", "_locks")
+
+    def __init__(self, locks: dict[LockKey, _PaneLock], key: LockKey, holder: str) -> None:
+        self._locks = locks
+        self._key = key
+        self._holder = holder
+
+    async def __aenter__(self) -> None:
+        entry = self._entry = self._locks.setdefault(self._key, _PaneLock())
         entry.users += 1
-        if trace.is_debug and entry.lock.locked():
-            trace.debug(
-                "waiting for call lock", holder=holder, pane=pane, use=use.value, held_by=entry.holder
-            )
+        if entry.lock.locked():
+            self._log("waiting for call lock", held_by=entry.holder)
         try:
-            async with entry.lock:
-                entry.holder = holder
-                trace.debug("call lock taken", holder=holder, pane=pane, use=use.value)
-                try:
-                    yield
-                finally:
-                    trace.debug("call lock released", holder=holder, pane=pane, use=use.value)
-        finally:
-            entry.users -= 1
-            if not entry.users:
-                del self._locks[key]
+            await entry.lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+        entry.holder = self._holder
+        self._log("call lock taken")
+
+    async def __aexit__(self, *_: object) -> None:
+        self._log("call lock released")
+        self._entry.lock.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._entry.users -= 1
+        if not self._entry.users:
+            del self._locks[self._key]
+
+    def _log(self, event: str, **fields: object) -> None:
+        if trace.is_debug:
+            _, pane, use = self._key
+            trace.debug(event, holder=self._holder, pane=pane, use=use.value, **fields)

@@ -16,7 +16,7 @@ Text = str | bytes
 # text every byte above ASCII is unsafe too: tmux's parser reads a raw 0xff as the end of the line.
 _UNSAFE_UTF8 = re.compile(rb"([\x00-\x1f'\x7f]+)")
 _UNSAFE_BYTES = re.compile(rb"([^\x20-\x26\x28-\x7e]+)")
-# Most words of a command; this saves the two passes of quoting.
+# Most words of a command. They, and plain ASCII, need no passes of quoting.
 _NEEDS_NO_QUOTES = re.compile("[A-Za-z0-9_-]+")
 
 
@@ -38,8 +38,11 @@ def _refuse_nul(data: bytes) -> bytes:
 
 def quote_for_control_line(text: Text) -> bytes:
     """Quote one argument of a control line, so that tmux receives exactly these bytes."""
-    if isinstance(text, str) and _NEEDS_NO_QUOTES.fullmatch(text):
-        return text.encode()
+    if isinstance(text, str):
+        if _NEEDS_NO_QUOTES.fullmatch(text):
+            return text.encode()
+        if text.isascii() and text.isprintable() and "'" not in text:
+            return b"'%b'" % text.encode()
     data = _refuse_nul(encode(text))
     if not data:
         return b"''"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.connection.reply_safety import has_no_shadowing_alias, prints_no_foreign_text
 from muxpilot.tmux.hosts.endpoint import Command
 

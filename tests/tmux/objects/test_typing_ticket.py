@@ -52,7 +52,8 @@ async def test_a_value_that_a_person_has_set_counts_as_no_ticket(
     tmux: Tmux, tmp_path: Path, value: str
 ) -> None:
     reader = await open_reader(tmux, tmp_path)
-    await tmux.connection.run(("set-option", "-p", "-t", reader.pane, "@muxpilot_typed", value))
+    variable = f"muxpilot_typed_{reader.pane.removeprefix('%')}"
+    await tmux.connection.run(("set-environment", "-g", "-h", variable, value))
     with pytest.raises(TicketRefused) as refused:
         await tmux.input.send_bytes(reader.pane, b"early", ticket=TypingTicket("cmd-1.1", "other"))
     assert refused.value.last == await tmux.input.last_ticket(reader.pane) == ""

@@ -132,10 +132,12 @@ class AttachedClient:
         self.version, self.version_text = version.require_supported(version_text), version_text
         # The options once more: a hook of the person on new sessions runs after those set with the hub.
         await self.control.request(*subscribe, *self.hub.option_commands())
+        condition = self.control.request(reply_safety.CONDITION_CHECK)
         aliases = await self.control.request(("show-options", "-s", "-v", "command-alias"))
         self.control.may_skip_guard = reply_safety.has_no_shadowing_alias(
             line.decode("utf-8", "replace") for line in aliases.blocks[0].lines
         )
+        self.control.counts_conditions = reply_safety.is_answered_by_each(await condition)
         await self.restore_default_session(may_attach=True)
 
     async def _wait_until_hub_is_gone(self) -> None:

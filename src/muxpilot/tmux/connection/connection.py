@@ -104,16 +104,21 @@ class Connection:
         timeout_s: float | None = None,
         repeatable: bool = False,
         record_mark: bytes = b"",
+        silent_blocks: int = 0,
     ) -> CommandReply:
-        """Run commands on a running server. The first that fails drops the rest, and its error is raised."""
+        """Run commands on a running server. The first that fails drops the rest, and its error is raised.
+
+        `record_mark` and `silent_blocks` are those of `ControlClient.request`.
+        """
         limit_s = self.timeout_s if timeout_s is None else timeout_s
         client = self._client
         if client is None or self._review_task is not None or self._is_closed:
             return await self._run_after_connecting(commands, limit_s, repeatable=repeatable)
         try:
-            return raise_on_error(
-                await client.control.request(*commands, timeout_s=limit_s, record_mark=record_mark)
+            request = client.control.request(
+                *commands, timeout_s=limit_s, record_mark=record_mark, silent_blocks=silent_blocks
             )
+            return raise_on_error(await request)
         except ConnectionLost:
             if not repeatable:
                 raise

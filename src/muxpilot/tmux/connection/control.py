@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from muxpilot.errors import ConnectionLost
-from muxpilot.tmux import quote
 from muxpilot.tmux.connection import reply_safety
+from muxpilot.tmux.connection.control_line import format_control_line
 from muxpilot.tmux.connection.deadlines import ReplyDeadlines
 from muxpilot.tmux.connection.protocol import (
     CommandReply,
@@ -38,24 +38,6 @@ _STDERR_TIMEOUT_S = 2.0
 _LONGEST_BANNER = 1 << 20
 
 Listener = Callable[[Notification | PaneOutput], None]
-
-
-def format_control_line(commands: Sequence[Command]) -> bytes:
-    return b" ; ".join(b" ".join(_quote_word(word) for word in command) for command in commands)
-
-
-class BracedCommands(bytes):
-    """Commands in braces, an argument of if-shell: they are already quoted for a control line."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, *commands: Command) -> BracedCommands:
-        return cls(b"{ " + format_control_line(commands) + b" }")
-
-
-def _quote_word(word: quote.Text) -> bytes:
-    return word if isinstance(word, BracedCommands) else quote.quote_for_control_line(word)
 
 
 class ControlClient:
@@ -84,6 +66,8 @@ class ControlClient:
         self._deadlines = ReplyDeadlines(trace)
         # Set by the owner once it knows that no alias of the person replaces a command of reply_safety.py.
         self.may_skip_guard = False
+        # Set by the owner once it has seen that tmux answers each command inside of a condition.
+        self.counts_conditions = False
         self._unsent = bytearray()
         self._is_flush_due = False
         self._is_blocked = False
@@ -145,17 +129,25 @@ class ControlClient:
         self._trace.debug("control client attached" if is_attached else "control client not attached")
 
     def request(
-        self, *commands: Command, timeout_s: float | None = None, record_mark: bytes = b""
+        self,
+        *commands: Command,
+        timeout_s: float | None = None,
+        record_mark: bytes = b"",
+        silent_blocks: int = 0,
     ) -> asyncio.Future[CommandReply]:
         """Send commands as one request. Return the future of its reply.
 
         With `record_mark`, the first command prints records that begin and end with this secret, so that
-        the reply needs no guard.
+        the reply needs no guard. Nor does a condition that prints nothing if it holds, and fails otherwise:
+        `silent_blocks` is the number of commands that it runs, itself included.
         """
         if self.closed.is_set():
             raise ConnectionLost("The connection to tmux is closed.")
         line = format_control_line(commands)  # first, because it may raise before a reply is expected
-        if self.may_skip_guard and (record_mark or reply_safety.prints_no_foreign_text(commands)):
+        if self.may_skip_guard and silent_blocks and self.counts_conditions:
+            self._parser.expect_trusted(silent_blocks)
+            line += b"\n"
+        elif self.may_skip_guard and (record_mark or reply_safety.prints_no_foreign_text(commands)):
             self._parser.expect_trusted(len(commands), mark=record_mark)
             line += b"\n"
         else:

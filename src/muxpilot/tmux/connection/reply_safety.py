@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from muxpilot.tmux.connection.control_line import BracedCommands
+from muxpilot.tmux.connection.protocol import CommandReply
 from muxpilot.tmux.hosts.endpoint import Command
 
 _PRINT_NOTHING = frozenset(
@@ -25,11 +27,20 @@ _PLAIN_FORMAT = re.compile(
     rf"(?:[^#\n]|#\{{(?:{_PLAIN_VARIABLES})\}}|#\{{\?(?:{_PLAIN_VARIABLES}),[a-z]*,[a-z]*\}})*"
 )
 
-KNOWN_COMMANDS = _PRINT_NOTHING | set(_PRINT_FORMAT)
+# A condition that prints nothing, or fails: see typing_ticket.py. `is_answered_by_each` has seen its blocks.
+_CONDITION = {"if-shell", "set-environment", "show-environment"}
+CONDITION_CHECK: Command = ("if-shell", "-F", "1", BracedCommands.of(("display-message", "-p", "a")))
+
+KNOWN_COMMANDS = _PRINT_NOTHING | set(_PRINT_FORMAT) | _CONDITION
 
 
 def prints_no_foreign_text(commands: Sequence[Command]) -> bool:
     return all(_is_silent(command) or _prints_plain_format(command) for command in commands)
+
+
+def is_answered_by_each(reply: CommandReply) -> bool:
+    """Tell whether `CONDITION_CHECK` was answered by one block for the condition and one for its command."""
+    return [block.lines for block in reply.blocks] == [(), (b"a",)]
 
 
 def has_no_shadowing_alias(aliases: Iterable[str]) -> bool:

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Unavailable
 from muxpilot.terminal.escapes import CLEAR_SCREEN
+from muxpilot.tmux.connection import reply_safety
 from muxpilot.tmux.connection.connection import Connection
-from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.connection.protocol import CommandReply
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
@@ -25,17 +26,19 @@ from muxpilot.tmux.objects import tty_write
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.panes import Panes
 from muxpilot.tmux.objects.typing_ticket import (
-    DEAD,
     TicketRefused,
     TypingTicket,
+    forget_command,
+    is_refusal,
     last_ticket_command,
     parse_last_ticket,
-    raise_if_refused,
 )
 from muxpilot.tmux.quote import encode
 from muxpilot.tmux.version import PASTES_AS_CARETS
 
 _MOST_REPEATS = 1000
+# What is printed if the pane's program has ended.
+_DEAD = "dead"
 # Longer text goes through a buffer: that is faster in tmux, and a buffer may hold any bytes.
 _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -85,11 +88,31 @@ class Input:
 
     async def last_ticket(self, pane: PaneId) -> str:
         """Return the name of the ticket that was used last in a pane; empty if none was."""
+        return (await self._ask_last_ticket(pane))[1]
+
+    async def _ask_last_ticket(self, pane: PaneId) -> tuple[bool, str]:
         return parse_last_ticket(await self._connection.run(last_ticket_command(pane), repeatable=True))
 
-    async def use_ticket(self, pane: PaneId, ticket: TypingTicket) -> None:
-        """Use a ticket and type nothing, so that requests which were sent before are refused."""
-        raise_if_refused(await self._connection.run(ticket.guard(pane)))
+    async def forget_tickets(self, pane: PaneId) -> None:
+        """Remove what tmux remembers of a pane that has ended."""
+        await self._connection.run(forget_command(pane))
+
+    async def use_ticket(self, pane: PaneId, ticket: TypingTicket, *commands: Command) -> None:
+        """Use a ticket and run commands, so that requests which were sent before are refused.
+
+        Raise TicketRefused if another process has used a ticket, and PaneDead if the program has ended.
+        """
+        is_silent = reply_safety.prints_no_foreign_text(commands)
+        try:
+            await self._connection.run(
+                ticket.guard(pane, *commands), silent_blocks=2 + len(commands) if is_silent else 0
+            )
+        except MuxpilotError as error:
+            if not is_refusal(error):
+                raise
+            is_dead, last = await self._ask_last_ticket(pane)
+            self._raise_if_dead(pane, is_dead=is_dead)
+            raise TicketRefused(last) from None
 
     async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Press keys by their tmux names, several separated by blanks."""
@@ -164,10 +187,8 @@ class Input:
 
     async def _send_keys(self, pane: PaneId, *keys: Command) -> None:
         """Send keys, then ask whether the pane is dead: a dead pane drops keys silently."""
-        report_if_dead = ("display-message", "-p", "-t", pane, "#{?pane_dead,dead,}")
-        self._raise_if_dead(
-            pane, await self._connection.run(("copy-mode", "-q", "-t", pane), *keys, report_if_dead)
-        )
+        reply = await self._connection.run(_leave_mode(pane), *keys, _report_if_dead(pane))
+        self._raise_if_dead(pane, is_dead=_says_dead(reply))
 
     async def _run_unless_dead(
         self, pane: PaneId, *commands: Command, ticket: TypingTicket | None = None
@@ -175,19 +196,29 @@ class Input:
         """Run commands only if the pane is not dead; a paste into a dead pane crashes tmux 3.3a."""
         if not commands:
             return
-        act: tuple[Command, ...] = (("copy-mode", "-q", "-t", pane), *commands)
         if ticket is not None:
-            line = ticket.guard(pane, *act)
-        else:
-            report_dead = BracedCommands.of(("display-message", "-p", DEAD))
-            line = ("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, BracedCommands.of(*act))
-        reply = await self._connection.run(line)
-        self._raise_if_dead(pane, reply)
-        raise_if_refused(reply)
+            await self.use_ticket(pane, ticket, _leave_mode(pane), *commands)
+            return
+        report_dead = BracedCommands.of(("display-message", "-p", _DEAD))
+        act = BracedCommands.of(_leave_mode(pane), *commands)
+        reply = await self._connection.run(("if-shell", "-F", "-t", pane, "#{pane_dead}", report_dead, act))
+        self._raise_if_dead(pane, is_dead=_says_dead(reply))
 
-    def _raise_if_dead(self, pane: PaneId, reply: CommandReply) -> None:
-        if any(block.lines == (DEAD.encode(),) for block in reply.blocks):
+    def _raise_if_dead(self, pane: PaneId, *, is_dead: bool) -> None:
+        if is_dead:
             raise PaneDead(f"The program of pane {pane!r} has ended.")
+
+
+def _leave_mode(pane: PaneId) -> Command:
+    return ("copy-mode", "-q", "-t", pane)
+
+
+def _report_if_dead(pane: PaneId) -> Command:
+    return ("display-message", "-p", "-t", pane, f"#{{?pane_dead,{_DEAD},}}")
+
+
+def _says_dead(reply: CommandReply) -> bool:
+    return any(block.lines == (_DEAD.encode(),) for block in reply.blocks)
 
 
 def _validate_repeat(repeat: int) -> int:

@@ -16,7 +16,7 @@ from muxpilot.journal.folders import Generation
 from muxpilot.journal.journals import Journals
 from muxpilot.journal.reader import JournalReader, Missing
 from muxpilot.journal.ring_script import pipe_program
-from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.objects.launch import Launch

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from muxpilot.tmux.connection.control import BracedCommands
+from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.objects.launch import Launch
