@@ -178,7 +178,7 @@ PARTS = {
     ),
     "messages": Part(
         "random messages over stdio and HTTP in both protocol eras, against the SDK's word",
-        script("fuzz_protocol", quick=("--messages", "4000"), full=("--messages", "100000")),
+        script("fuzz_protocol", quick=("--messages", "4000"), full=("--messages", "110000")),
     ),
     "lives": Part(
         "starts and stops leave nothing",
