@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, get_type_hints
 
 from muxpilot.config.scope import Scope
@@ -20,6 +20,7 @@ from muxpilot.toolkit.answers import output_schema
 from muxpilot.toolkit.argument_types import Schema, argument_type
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
 from muxpilot.toolkit.name_styles import kebab
+from muxpilot.workspace import Workspaces
 
 DEADLINE_S = 30.0
 
@@ -79,6 +80,8 @@ class ToolFacts:
 
     creates_session: bool = False
     creates_pane: bool = False
+    # True if a named pane of the workspace that does not exist yet is opened for the call.
+    opens_pane: bool = False
     # Arguments that become the name of a session, which rules for sessions judge.
     session_names: tuple[str, ...] = ()
     # The argument that makes the call end a running program.
@@ -136,13 +139,18 @@ class Tool(ToolFacts):
     def is_open(self, is_closed: Callable[[str], bool]) -> bool:
         return not is_closed(self.name)
 
-    async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace targets by ids, so that policy judges exactly what the tool acts on."""
+    async def resolve_targets(
+        self, tmux: Tmux, arguments: dict[str, Any], workspaces: Workspaces
+    ) -> dict[str, Any]:
+        """Replace targets by ids, so that policy judges exactly what the tool acts on.
+
+        A named pane that the tool would open is replaced by an UnopenedPane.
+        """
         targets = tmux.targets
-        resolve = {
+        resolve: Mapping[type, Callable[[str], Awaitable[object]]] = {
             SessionId: targets.resolve_session,
             WindowId: targets.resolve_window,
-            PaneId: targets.resolve_pane,
+            PaneId: partial(workspaces.resolve_pane, tmux, may_open=self.opens_pane),
         }
         for argument in self.arguments:
             value = arguments.get(argument.name)

@@ -40,6 +40,7 @@ async def answer_command(
     return CommandResult.from_command(
         command,
         _take_output(command, limit, offset),
+        pane=await ctx.pane_name(command.pane, tmux),
         resource_uri=command_result_uri(command.id),
         cursor=cursor,
         screen=screen,

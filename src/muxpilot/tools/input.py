@@ -20,8 +20,11 @@ from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, MainPane
+from muxpilot.watch.triggers import parse_triggers
+from muxpilot.watch.watch_run import WatchPlan
 
+_SHELL_START_S = 5.0
 _LONGEST_TYPING_S = DEADLINE_S * 0.8
 # In canonical mode the kernel keeps at most this many bytes of a line.
 _LONGEST_LINE = 4095
@@ -38,6 +41,17 @@ _REFUSED_BYTES = {
 @record
 class KeysSent:
     pane_id: str
+    pane: str | None
+    created: bool
+    hint: str | None = None
+
+
+@record
+class TextPasted:
+    pane_id: str
+    pane: str | None
+    created: bool
+    bytes: int
     hint: str | None = None
 
 
@@ -45,7 +59,6 @@ class KeysSent:
 class BytesSent:
     pane_id: str
     bytes: int
-    hint: str | None = None
 
 
 def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
@@ -68,10 +81,10 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     return [_parse_hex(arguments["hex"]).decode("utf-8", "replace")]
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_keys_typed)
+@tool(Effect.TYPE, STARRED, "interactive", typed_input=_keys_typed, opens_pane=True)
 async def send_keys(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     keys: Annotated[
         str, "Text, or if literal is false key names: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED
     ],
@@ -86,6 +99,7 @@ async def send_keys(
     To run a command, use execute-command; for many lines, paste-text."""
     send = ctx.tmux.input.type if literal else ctx.tmux.input.press
     asked = time.monotonic()
+    await _wait_for_new_shell(ctx, pane_id)
     async with ctx.lock_pane(ctx.tmux, pane_id):
         if not force and (enter or presses_enter(keys, is_literal=literal)):
             await _refuse_persons_line(ctx, pane_id)
@@ -101,8 +115,18 @@ async def send_keys(
         else:
             await send(pane_id, keys, repeat=repeat)
     if literal and len(keys) > 1 and find_key(keys):
-        return KeysSent(pane_id, f"{keys!r} was typed as text; to press the key, set literal to false.")
-    return KeysSent(pane_id, hint)
+        hint = f"{keys!r} was typed as text; to press the key, set literal to false."
+    return KeysSent(pane_id, await ctx.pane_name(pane_id), ctx.created, hint)
+
+
+async def _wait_for_new_shell(ctx: Context, pane: PaneId) -> None:
+    """Wait until the shell of a pane that was opened for this call is at its prompt, for a bounded time.
+
+    Some shells drop what is typed before.
+    """
+    if ctx.created:
+        plan = WatchPlan(ctx.tmux, pane, parse_triggers("shell"), _SHELL_START_S, call=ctx.call)
+        await ctx.services.watches.run(plan)
 
 
 async def _refuse_persons_line(ctx: Context, pane: PaneId) -> None:
@@ -170,31 +194,33 @@ async def _type_slowly(
             await ctx.tmux.input.press(pane, "Enter")
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_text_typed)
+@tool(Effect.TYPE, STARRED, "interactive", typed_input=_text_typed, opens_pane=True)
 async def paste_text(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
     enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
     force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
-) -> BytesSent:
+) -> TextPasted:
     """Paste text as one block, bracketed if the program supports that."""
     if PASTE_END in content:
         raise BadInput(
             "The argument 'content' contains the sequence that ends a paste: the rest would be typed.",
             "Remove ESC [201~, or type the text with send-keys.",
         )
+    await _wait_for_new_shell(ctx, pane_id)
     async with ctx.lock_pane(ctx.tmux, pane_id):
         if enter and not force:
             await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, content)
         _note_typed(ctx, pane_id, [content, *([PressedKey("Enter")] if enter else [])])
-        return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter), hint)
+        size = await ctx.tmux.input.paste(pane_id, content, enter=enter)
+    return TextPasted(pane_id, await ctx.pane_name(pane_id), ctx.created, size, hint)
 
 
 @tool(Effect.TYPE, PRIMITIVE, "interactive", typed_input=_bytes_typed)
 async def send_hex(
-    ctx: Context, pane_id: PaneId, hex: Annotated[str, "Bytes, such as: 1b 5b 41", ArgumentFlag.TYPED]
+    ctx: Context, pane_id: MainPane, hex: Annotated[str, "Bytes, such as: 1b 5b 41", ArgumentFlag.TYPED]
 ) -> BytesSent:
     """Send raw bytes, for sequences without a key name."""
     data = _parse_hex(hex)
@@ -225,7 +251,7 @@ def _parse_hex(text: str) -> bytes:
 @tool(Effect.CHANGE, STARRED, "display")
 async def write_to_display(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     text: Annotated[str, "Text to show"],
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
@@ -253,7 +279,7 @@ _ONE_KEY = {
 
 
 def _one_key_tool(name: str, key: str, words: str) -> Tool:
-    async def press(ctx: Context, pane_id: PaneId) -> PaneDone:
+    async def press(ctx: Context, pane_id: MainPane) -> PaneDone:
         """Press the key; the tool has other words."""
         async with ctx.lock_pane(ctx.tmux, pane_id):
             _note_typed(ctx, pane_id, [PressedKey(key)])

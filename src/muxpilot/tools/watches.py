@@ -12,7 +12,7 @@ from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import ONLY_ALL, WORKFLOW, Effect, tool
-from muxpilot.tools.context import Context, Services
+from muxpilot.tools.context import Context, MainPane, Services
 from muxpilot.watch.background_watch import BackgroundWatch
 from muxpilot.watch.changes import wait_until_quiet
 from muxpilot.watch.mark_tracker import track_marks
@@ -54,12 +54,15 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     more_groups=("execute",),
     deadline_s=_deadline,
     reports_progress=True,
+    opens_pane=True,
 )
 async def start_and_watch(
     ctx: Context,
     command: Annotated[str, "Command line", ArgumentFlag.SHELL],
     pattern: Annotated[str, "RE2 regex of the ready line"],
-    pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
+    pane_id: MainPane,
+    cwd: Annotated[str | None, "Of a new pane"] = None,
+    env: Annotated[dict[str, str] | None, "Of a new pane"] = None,
     mode: ModeName = "quick",
     triggers: SameTriggers = "exit,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
@@ -68,16 +71,16 @@ async def start_and_watch(
     if not command.strip():
         raise BadInput("The argument 'command' is empty.", "Give a command to type.")
     wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
-    pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
-    plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
+    plan = await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
     start = start_command(command, ctx.services.shells, call=ctx.call)
-    return await ctx.services.watches.run(replace(plan, start=start))
+    found = await ctx.services.watches.run(replace(plan, start=start))
+    return replace(found, pane=await ctx.pane_name(pane_id), created=ctx.created)
 
 
 @tool(Effect.READ, WORKFLOW, "watch", deadline_s=_deadline, reports_progress=True)
 async def watch_pane(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
@@ -89,7 +92,8 @@ async def watch_pane(
     if since is not None:
         position = await ctx.services.pane_readers.find_position(ctx.tmux, pane_id, since)
         plan = replace(plan, start=start_since(position))
-    return await ctx.services.watches.run(plan)
+    found = await ctx.services.watches.run(plan)
+    return replace(found, pane=await ctx.pane_name(pane_id))
 
 
 def _parse(ctx: Context, triggers: str | Sequence[str]) -> tuple[Trigger, ...]:
@@ -173,7 +177,7 @@ class PaneChange:
 )
 async def wait_for_pane_change(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     timeout_ms: Annotated[int | None, "Maximum wait; default: 30000", Between(0, 1000 * LONGEST_S)] = None,
     stable_ms: Annotated[
         int | None, "Required quiet time; default: 250", Between(0, 1000 * LONGEST_S)
@@ -226,7 +230,7 @@ LongSeconds = Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)]
 @tool(Effect.CREATE, ONLY_ALL, "watch", with_channel=True)
 async def notify_when(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     triggers: Triggers = "exit,user_input,error",
     timeout: LongSeconds = _HOUR_S,  # noqa: ASYNC109 - the wire's name
 ) -> WatchStarted:
@@ -243,14 +247,15 @@ async def notify_when(
 async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
     """Get the status of a watch: watching, done (with its event) or cancelled."""
     kept = await _find_watch(ctx, watch_id)
+    pane = await ctx.pane_name(kept.pane, kept.jobs.tmux)
     if kept.result is None:
         event = "lost" if kept.failure else None
-        return WatchReport(kept.id, kept.pane, None, kept.status.value, event, kept.failure)
+        return WatchReport(kept.id, kept.pane, pane, kept.status.value, event, kept.failure)
     found = kept.result
     return WatchReport(
         kept.id,
         found.pane_id,
-        found.pane,
+        pane,
         kept.status.value,
         found.event,
         found.detail,

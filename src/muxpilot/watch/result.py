@@ -26,7 +26,7 @@ class WatchResult:
     """`output` begins with a line in brackets if something is missing in it.
 
     `pane` is the pane's name, if it has one. `cursor` is where read-pane and watch-pane go on without a gap;
-    None if the pane is gone.
+    None if the pane is gone. `created` is there where the call could open the pane.
     """
 
     pane_id: str
@@ -37,6 +37,7 @@ class WatchResult:
     output: str
     pane_state: object  # a PaneState; its fields are not in the tool's schema, which every client pays for
     cursor: str | None
+    created: bool | None = None
 
 
 async def build_result(
