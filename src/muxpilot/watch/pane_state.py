@@ -35,7 +35,7 @@ class PaneState:
         """Read the state of a pane now."""
         if row.is_dead:
             return cls._build(row, None, is_waiting=False)
-        state = await _read_settled_state(row, timing or WatchTiming())
+        state = await read_settled_state(row, timing or WatchTiming())
         return cls._build(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
 
     @classmethod
@@ -55,7 +55,7 @@ class PaneState:
         )
 
 
-async def _read_settled_state(row: Pane, timing: WatchTiming) -> ForegroundState:
+async def read_settled_state(row: Pane, timing: WatchTiming) -> ForegroundState:
     """Read the state again while a shell is about to wait: it may print its prompt before it reads."""
     state = await read_state(row)
     for _ in range(timing.settle_checks):
