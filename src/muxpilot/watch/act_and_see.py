@@ -13,8 +13,9 @@ from dataclasses import replace
 from muxpilot.errors import MuxpilotError
 from muxpilot.processes.decide import WaitingFor
 from muxpilot.processes.quick_checks import foreground_group_of
+from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.records import record
-from muxpilot.shells.occupant import describe_input, find_input_kind
+from muxpilot.shells.occupant import find_input_kind
 from muxpilot.terminal.cells import CellGrid, parse_screen
 from muxpilot.terminal.screen_text import changed_rows, find_highlighted, row_text
 from muxpilot.timing import WatchTiming
@@ -171,7 +172,7 @@ class ActWatch:
             return None, ""
         state, line = await read_settled_state(row, self._timing), _text_before_cursor(shown)
         if state.waiting_for in ("pager", "editor"):
-            return state.waiting_for, describe_input(state.waiting_for, state, line)
+            return state.waiting_for, describe_screen_program(state.foreground_cmd)
         if state.waiting_for == "key" and find_input_kind(state, line) == "line":
             return "line", ""  # its line editor reads keys
         return state.waiting_for, ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from muxpilot.processes.decide import WaitingFor
+from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.records import record
 from muxpilot.shell_table import shell_with_marks
@@ -16,7 +17,10 @@ _AMBIGUOUS = "in this shell the prompt and its own read look alike"
 
 @record
 class PaneState:
-    """The answer of pane-state. `note` says why something is unknown or uncertain."""
+    """The answer of pane-state.
+
+    `note` says why something is unknown or uncertain, or how to leave a pager or an editor.
+    """
 
     pane_id: str
     pane_pid: int
@@ -74,4 +78,6 @@ def _is_shell(row: Pane, state: ForegroundState) -> bool:
 def _note(state: ForegroundState) -> str | None:
     if not state.is_known:
         return state.evidence
+    if state.waiting_for in ("pager", "editor"):
+        return describe_screen_program(state.foreground_cmd)
     return _AMBIGUOUS if state.is_ambiguous else None

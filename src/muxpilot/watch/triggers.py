@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from muxpilot.errors import BadInput
 from muxpilot.processes.repl_prompts import is_known_prompt, recognize_prompt
+from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.terminal.lines import LineBatch
 from muxpilot.terminal.prompt_signs import looks_like_remote_shell_prompt
 from muxpilot.watch.error_words import ErrorMatcher
@@ -146,6 +147,8 @@ def _check_input(check: ForegroundCheck) -> str | None:
     state = check.state
     if state.waiting_for is None or state.is_at_shell_prompt:
         return None
+    if state.waiting_for in ("pager", "editor"):
+        return describe_screen_program(state.foreground_cmd)
     return f'Process "{state.foreground_cmd}" is waiting for user input'
 
 
