@@ -45,6 +45,7 @@ class CallFacts:
     opens_pane: bool = False
     is_raw: bool = False
     kills: bool = False
+    shows: bool = False
     own_pane: str | None = None
     foreign: str | None = None
     texts: tuple[ShellText, ...] = ()
@@ -100,6 +101,8 @@ def _check_tool(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
         )
     if facts.kills and not policy.allows_kill:
         return _deny("security.allow_kill", "it would kill what runs there")
+    if facts.shows and not policy.allows_capture:
+        return _deny("security.allow_capture", "it would show what the pane shows")
     return None
 
 

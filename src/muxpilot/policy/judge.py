@@ -96,6 +96,7 @@ class PolicyJudge:
             opens_pane=isinstance(arguments.get("pane_id"), UnopenedPane),
             is_raw=_is_raw(arguments),
             kills=tool.kills_if is not None and bool(arguments.get(tool.kills_if)),
+            shows=tool.shows_if is not None and bool(arguments.get(tool.shows_if)),
             own_pane=await find_own_pane(tool, tmux, arguments, self._environment),
             foreign=None if self.policy.allows_foreign else await find_foreign_target(tool, tmux, arguments),
         )

@@ -216,7 +216,7 @@ class ExitKeeper:
         """Wait for output that is on its way, by another connection than the notice of the process's end."""
         pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
-            await pane.tmux.streams.catch_up(pane.pane, is_ending=True)
+            await pane.tmux.streams.catch_up(pane.pane, is_exact=True)
         await pane.read_to_stream_end()
         while pane.activity.silence_s() < quiet_s:
             await pane.activity.wait_for_change(quiet_s)

@@ -107,7 +107,13 @@ def _is_plain(annotation: Any) -> bool:
 
 
 def output_schema(answer: Any) -> Schema | None:
-    """Return the schema of a tool's return type. Text has none, nor has an answer that varies."""
+    """Return the schema of a tool's return type. Text has none, nor has an answer that varies.
+
+    Of several records it is the schema of the first: the others have its fields and more, which an open
+    schema allows, and every client pays for a schema.
+    """
+    if get_origin(answer) in (Union, types.UnionType):
+        answer = get_args(answer)[0]
     return None if answer in (str, Answer) else _schema(answer)
 
 

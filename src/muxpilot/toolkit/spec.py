@@ -58,7 +58,7 @@ ONLY_ALL = frozenset({Scope.ALL})
 INTERNAL: frozenset[Scope] = frozenset()
 
 # Groups whose answers contain text that panes printed, or that programs chose as their names and folders.
-_PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list"})
+_PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list", "interactive", "special-keys"})
 
 SOCKET = Argument("socket", "socket", argument_type(str), "Server", None, is_id=True)
 
@@ -86,6 +86,8 @@ class ToolFacts:
     session_names: tuple[str, ...] = ()
     # The argument that makes the call end a running program.
     kills_if: str | None = None
+    # The argument that makes the answer show what the pane shows.
+    shows_if: str | None = None
     # The argument with the terminal of a person who is detached.
     detaches: str | None = None
 

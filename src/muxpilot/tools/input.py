@@ -20,6 +20,7 @@ from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
+from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, Until, UntilAgain, act, act_deadline
 from muxpilot.tools.context import Context, MainPane
 from muxpilot.watch.triggers import parse_triggers
 from muxpilot.watch.watch_run import WatchPlan
@@ -81,7 +82,15 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     return [_parse_hex(arguments["hex"]).decode("utf-8", "replace")]
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_keys_typed, opens_pane=True)
+@tool(
+    Effect.TYPE,
+    STARRED,
+    "interactive",
+    typed_input=_keys_typed,
+    deadline_s=act_deadline,
+    shows_if="until",
+    opens_pane=True,
+)
 async def send_keys(
     ctx: Context,
     pane_id: MainPane,
@@ -93,14 +102,17 @@ async def send_keys(
     repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
     force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
-) -> KeysSent:
+    until: Until = None,
+    timeout_ms: TimeoutMs = 5000,
+) -> KeysSent | ActAnswer:
     """Type into a pane: text, or keys by name.
 
     To run a command, use execute-command; for many lines, paste-text."""
-    send = ctx.tmux.input.type if literal else ctx.tmux.input.press
     asked = time.monotonic()
     await _wait_for_new_shell(ctx, pane_id)
-    async with ctx.lock_pane(ctx.tmux, pane_id):
+
+    async def send() -> KeysSent:
+        """Send the keys while the pane is held."""
         if not force and (enter or presses_enter(keys, is_literal=literal)):
             await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, keys, 1 if enter else repeat) if literal else None
@@ -108,15 +120,27 @@ async def send_keys(
         if delay_ms:
             waited_s = time.monotonic() - asked
             steps = _check_duration(keys if literal else parse_keys(keys), repeat, delay_ms, waited_s)
-            await _type_slowly(ctx, pane_id, send, steps, enter=enter, repeat=repeat, pause_s=delay_ms / 1000)
-        elif enter:
-            for _ in range(repeat):  # each has its Enter
-                await send(pane_id, keys, enter=True)
+            type_step = ctx.tmux.input.type if literal else ctx.tmux.input.press
+            pause_s = delay_ms / 1000
+            await _type_slowly(ctx, pane_id, type_step, steps, enter=enter, repeat=repeat, pause_s=pause_s)
         else:
-            await send(pane_id, keys, repeat=repeat)
-    if literal and len(keys) > 1 and find_key(keys):
-        hint = f"{keys!r} was typed as text; to press the key, set literal to false."
-    return KeysSent(pane_id, await ctx.pane_name(pane_id), ctx.created, hint)
+            await _send_at_once(ctx, pane_id, keys, literal=literal, enter=enter, repeat=repeat)
+        if literal and len(keys) > 1 and find_key(keys):
+            hint = f"{keys!r} was typed as text; to press the key, set literal to false."
+        return KeysSent(pane_id, await ctx.pane_name(pane_id), ctx.created, hint)
+
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
+
+
+async def _send_at_once(
+    ctx: Context, pane: PaneId, keys: str, *, literal: bool, enter: bool, repeat: int
+) -> None:
+    send = ctx.tmux.input.type if literal else ctx.tmux.input.press
+    if enter:
+        for _ in range(repeat):  # each has its Enter
+            await send(pane, keys, enter=True)
+    else:
+        await send(pane, keys, repeat=repeat)
 
 
 async def _wait_for_new_shell(ctx: Context, pane: PaneId) -> None:
@@ -194,14 +218,24 @@ async def _type_slowly(
             await ctx.tmux.input.press(pane, "Enter")
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_text_typed, opens_pane=True)
+@tool(
+    Effect.TYPE,
+    STARRED,
+    "interactive",
+    typed_input=_text_typed,
+    deadline_s=act_deadline,
+    shows_if="until",
+    opens_pane=True,
+)
 async def paste_text(
     ctx: Context,
     pane_id: MainPane,
     content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
     enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
     force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
-) -> TextPasted:
+    until: UntilAgain = None,
+    timeout_ms: TimeoutMs = 5000,
+) -> TextPasted | ActAnswer:
     """Paste text as one block, bracketed if the program supports that."""
     if PASTE_END in content:
         raise BadInput(
@@ -209,13 +243,17 @@ async def paste_text(
             "Remove ESC [201~, or type the text with send-keys.",
         )
     await _wait_for_new_shell(ctx, pane_id)
-    async with ctx.lock_pane(ctx.tmux, pane_id):
+
+    async def send() -> TextPasted:
+        """Paste the text while the pane is held."""
         if enter and not force:
             await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, content)
         _note_typed(ctx, pane_id, [content, *([PressedKey("Enter")] if enter else [])])
         size = await ctx.tmux.input.paste(pane_id, content, enter=enter)
-    return TextPasted(pane_id, await ctx.pane_name(pane_id), ctx.created, size, hint)
+        return TextPasted(pane_id, await ctx.pane_name(pane_id), ctx.created, size, hint)
+
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
 
 
 @tool(Effect.TYPE, PRIMITIVE, "interactive", typed_input=_bytes_typed)
@@ -279,17 +317,29 @@ _ONE_KEY = {
 
 
 def _one_key_tool(name: str, key: str, words: str) -> Tool:
-    async def press(ctx: Context, pane_id: MainPane) -> PaneDone:
+    async def press(
+        ctx: Context, pane_id: MainPane, until: UntilAgain = None, timeout_ms: TimeoutMs = 5000
+    ) -> PaneDone | ActAnswer:
         """Press the key; the tool has other words."""
-        async with ctx.lock_pane(ctx.tmux, pane_id):
+
+        async def send() -> PaneDone:
+            """Press it while the pane is held."""
             _note_typed(ctx, pane_id, [PressedKey(key)])
             await ctx.tmux.input.press(pane_id, key)
-        return PaneDone(pane_id)
+            return PaneDone(pane_id)
+
+        return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
 
     press.__doc__ = words
     keys = (PressedKey(key),)
     declare = tool(
-        Effect.TYPE, PRIMITIVE, "special-keys", name=f"send-{name}", typed_input=lambda arguments: keys
+        Effect.TYPE,
+        PRIMITIVE,
+        "special-keys",
+        name=f"send-{name}",
+        typed_input=lambda arguments: keys,
+        deadline_s=act_deadline,
+        shows_if="until",
     )
     return declare(press)
 
