@@ -84,6 +84,7 @@ class Dispatch:
         audit: CallAudit | None = None,
     ) -> None:
         self._tools = {tool.exposed_name: tool for tool in tools}
+        self._scope = scope
         self._policy = policy or _NoPolicy()
         self._audit = audit or _NoAudit()
         self._in_scope = {
@@ -98,6 +99,11 @@ class Dispatch:
         self._locks = locks
         self._order = asyncio.Lock()
         self._numbers = itertools.count(1)
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """Return the tools as tools/list shows them; the scope for agents is listed briefly."""
+        is_brief = self._scope is Scope.AGENTIC
+        return [tool.brief_listing if is_brief else tool.listing for tool in self.offered.values()]
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """Run a tool. Return an answer for each failure that a caller can correct.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, get_type_hints
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
-from muxpilot.toolkit.answers import output_schema
+from muxpilot.toolkit.answers import output_schema, output_schema_for_listing
 from muxpilot.toolkit.argument_types import Schema, argument_type
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
 from muxpilot.toolkit.name_styles import kebab
@@ -186,7 +186,24 @@ class Tool(ToolFacts):
             "inputSchema": schema_for_listing(self.input_schema),
             "annotations": self.effect.hints,
         }
-        return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
+        schema = output_schema_for_listing(get_type_hints(self.run)["return"])
+        return row | ({"outputSchema": schema} if schema is not None else {})
+
+    @property
+    def brief_listing(self) -> dict[str, Any]:
+        """Return the listing without `socket`, which few agents need, and with the names alone of answers."""
+        row = self.listing
+        given = {name: item for name, item in _properties(row, "inputSchema").items() if name != SOCKET.name}
+        row["inputSchema"] = {**row["inputSchema"], "properties": given}
+        if "outputSchema" in row:
+            names: Schema = {name: {} for name in _properties(row, "outputSchema")}
+            row["outputSchema"] = {"type": "object", "properties": names}
+        return row
+
+
+def _properties(listing: Mapping[str, Any], schema: str) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = listing[schema]["properties"]
+    return properties
 
 
 def tool(

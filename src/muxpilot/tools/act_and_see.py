@@ -17,7 +17,7 @@ from muxpilot.watch.triggers import UNTIL, parse_triggers
 
 _LONGEST_MS = 3_600_000
 
-Until = Annotated[str | list[str] | None, "Wait, see what changed: prompt change quiet:MS or a trigger"]
+Until = Annotated[str | list[str] | None, "Wait for prompt, change, quiet:MS or a trigger; get what changed"]
 UntilAgain = Annotated[str | list[str] | None, "As in send-keys"]
 TimeoutMs = Annotated[int, "For until", Between(0, _LONGEST_MS)]
 
