@@ -169,3 +169,21 @@ async def _run(wire: Wire, pane: str, text: str) -> dict[str, Any]:
 async def _print_depth(wire: Wire, pane: str) -> str:
     output: str = (await _run(wire, pane, "echo $SHLVL"))["output"]
     return output
+
+
+async def test_records_that_cannot_be_read_are_told_and_hold_up_nobody(place: Place) -> None:
+    pane, other = create_plain_pane(place), create_plain_pane(place)
+    async with killed_server(place) as first:
+        done = await _run(first, pane, "echo done")
+    [records] = place.home.rglob("records")
+    records.rename(records.with_name("moved"))
+    records.symlink_to("moved")
+    async with one_server(place) as second:
+        for tool, arguments in (
+            ("list-commands", {}),
+            ("get-command-result", {"commandId": done["commandId"]}),
+        ):
+            result = await second.result("tools/call", {"name": tool, "arguments": arguments})
+            assert result["isError"], result
+            assert f"records of pane {pane} cannot be read" in result["content"][0]["text"]
+        assert (await _run(second, other, "echo more"))["output"] == "more\n"

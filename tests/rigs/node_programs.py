@@ -17,6 +17,7 @@ PACKAGES = {
     "node": "22.23.3",
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
+    "@modelcontextprotocol/client": "2.4.0",
     "@anthropic-ai/mcpb": "2.1.2",
 }
 CLAUDE = {"@anthropic-ai/claude-code": "2.1.197"}

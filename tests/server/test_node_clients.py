@@ -1,4 +1,4 @@
-"""The official Inspector and the TypeScript SDK's client use the server, if Node is available."""
+"""The official Inspector and the TypeScript SDK's clients use the server, if Node is available."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def node(programs: Path) -> Node:
             | {
                 "PATH": f"{modules / '.bin'}:{os.environ['PATH']}",
                 "NODE_SDK": str(modules / "@modelcontextprotocol/sdk"),
+                "NODE_CLIENT": str(modules / "@modelcontextprotocol/client"),
             },
         )
 
@@ -101,21 +102,23 @@ def test_the_inspector_gets_a_prompt(inspect: Callable[..., Any]) -> None:
     assert "report on it: make" in message["content"]["text"]
 
 
-def test_the_typescript_client_drives_the_server(node: Node) -> None:
+@pytest.mark.parametrize("script", ["node_client.mjs", "node_client_2.mjs"], ids=["SDK 1.x", "SDK 2.x"])
+def test_the_typescript_client_drives_the_server(node: Node, script: str) -> None:
     with private_place() as place:
-        script = Path(__file__).parents[1] / "rigs" / "node_client.mjs"
-        done = node(str(script), *command("--socket", place.socket))
+        path = Path(__file__).parents[1] / "rigs" / script
+        done = node(str(path), *command("--socket", place.socket))
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout)
     assert seen["server"] == "muxpilot"
-    assert seen["capabilities"]["resources"] == {"subscribe": True, "listChanged": True}
     assert seen["tools"] == [tool.name for tool in TOOLS if Scope.AGENTIC in tool.scopes]
     assert seen["templates"] == sum("{" in row.template for row in RESOURCES)
     assert seen["prompts"] == list(PROMPTS)
-    assert seen["panes"] == 1
-    assert seen["told"] == seen["uri"]
     assert "hello from node" in seen["text"]
     assert seen["aborted"] == "aborted"
     assert seen["failure"][0] is True
     assert seen["failure"][1].startswith("Pane '%99' not found.")
-    assert (seen["missing"], seen["unknown"]) == (-32002, -32602)
+    is_modern = script == "node_client_2.mjs"
+    assert (seen["missing"], seen["unknown"]) == (-32602 if is_modern else -32002, -32602)
+    if not is_modern:
+        assert seen["capabilities"]["resources"] == {"subscribe": True, "listChanged": True}
+        assert (seen["panes"], seen["told"]) == (1, seen["uri"])

@@ -79,6 +79,7 @@ class RecordLog:
         self._trace = trace or area("journal")
         self._file = _NO_FILE  # open for reading
         self._append_file = _NO_FILE
+        self.read_failure: str | None = None  # why a file that is there could not be read
         self.size = 0  # of the newest file, when a record was last added
         self._offset = 0
         self._torn = b""
@@ -158,8 +159,19 @@ class RecordLog:
             os.close(guard)
 
     def mentions(self, word: bytes) -> bool:
-        """Return whether the files have a word anywhere, without reading their records."""
-        return any(word in _read_whole(path) for path in (self._path, self._old_path))
+        """Return whether the files have a word anywhere, without reading their records.
+
+        Return True for a file that cannot be read: reading its records tells why.
+        """
+        return any(self._may_mention(word, path) for path in (self._path, self._old_path))
+
+    def _may_mention(self, word: bytes, path: Path) -> bool:
+        try:
+            return word in _read_whole(path)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
     def close(self) -> None:
         """Close the files. A later call opens the newest one."""
@@ -199,6 +211,7 @@ class RecordLog:
             return False
         except OSError as error:
             self._trace.warning("records cannot be read", path=path, error=error)
+            self.read_failure = error.strerror or "it cannot be opened"
             return False
         self._file = OpenFile.of(file)
         self._offset, self._torn = 0, b""
@@ -242,11 +255,7 @@ def _open_own(path: Path, flags: int) -> int:
 
 
 def _read_whole(path: Path) -> bytes:
-    try:
-        file = _open_own(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    with os.fdopen(file, "rb") as source:
+    with os.fdopen(_open_own(path, os.O_RDONLY), "rb") as source:
         return source.read()
 
 

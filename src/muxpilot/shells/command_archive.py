@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import MuxpilotError, Unavailable
 from muxpilot.journal.owners import OwnerState
 from muxpilot.journal.record_log import RecordLog
 from muxpilot.shells.command import Command
@@ -134,6 +134,11 @@ class CommandArchive:
         log = PaneLog(folder, None, trace, limits=self._limits)
         log.take_news()
         log.close()
+        if log.read_failure is not None:
+            raise Unavailable(
+                f"The records of pane {_pane_of(folder)} cannot be read: {log.read_failure}.",
+                f"See what is at {folder / RECORDS_FILE}, and remove it if it is not muxpilot's.",
+            )
         return log
 
 

@@ -68,6 +68,11 @@ class PaneLog:
         """Return whether records are kept where other muxpilots read them."""
         return self._log is not None and self._owners is not None
 
+    @property
+    def read_failure(self) -> str | None:
+        """Return why records that are there cannot be read."""
+        return self._log.read_failure if self._log is not None else None
+
     def take_news(self) -> Sequence[Fields]:
         """Return the records that were added since the last call; the history has them already."""
         self._sync()
