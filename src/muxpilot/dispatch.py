@@ -33,6 +33,7 @@ from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer, to_answer
 from muxpilot.toolkit.arguments import parse_arguments
+from muxpilot.toolkit.listing import list_briefly
 from muxpilot.toolkit.sanitize import sanitize_answer
 from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.trace import Trace, area
@@ -102,8 +103,9 @@ class Dispatch:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Return the tools as tools/list shows them; the scope for agents is listed briefly."""
-        is_brief = self._scope is Scope.AGENTIC
-        return [tool.brief_listing if is_brief else tool.listing for tool in self.offered.values()]
+        if self._scope is not Scope.AGENTIC:
+            return [tool.listing for tool in self.offered.values()]
+        return list_briefly(tuple(self.offered.values()))
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """Run a tool. Return an answer for each failure that a caller can correct.

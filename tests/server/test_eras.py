@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from muxpilot import __version__
 from muxpilot.config.scope import Scope
+from muxpilot.toolkit.listing import list_briefly
 from muxpilot.tools import TOOLS
 from tests.rigs.wire import ENVELOPE, HANDSHAKE_VERSIONS, MODERN_VERSION, Place, Wire, private_place
 
@@ -161,7 +162,8 @@ def _offered() -> list[str]:
 
 
 def _schemas() -> list[Any]:
-    return [tool.brief_listing["inputSchema"] for tool in TOOLS if Scope.AGENTIC in tool.scopes]
+    tools = tuple(tool for tool in TOOLS if Scope.AGENTIC in tool.scopes)
+    return [row["inputSchema"] for row in list_briefly(tools)]
 
 
 def _names(tools: list[dict[str, Any]]) -> list[str]:

@@ -189,22 +189,6 @@ class Tool(ToolFacts):
         schema = output_schema_for_listing(get_type_hints(self.run)["return"])
         return row | ({"outputSchema": schema} if schema is not None else {})
 
-    @property
-    def brief_listing(self) -> dict[str, Any]:
-        """Return the listing without `socket`, which few agents need, and with the names alone of answers."""
-        row = self.listing
-        given = {name: item for name, item in _properties(row, "inputSchema").items() if name != SOCKET.name}
-        row["inputSchema"] = {**row["inputSchema"], "properties": given}
-        if "outputSchema" in row:
-            names: Schema = {name: {} for name in _properties(row, "outputSchema")}
-            row["outputSchema"] = {"type": "object", "properties": names}
-        return row
-
-
-def _properties(listing: Mapping[str, Any], schema: str) -> Mapping[str, Any]:
-    properties: Mapping[str, Any] = listing[schema]["properties"]
-    return properties
-
 
 def tool(
     effect: Effect,

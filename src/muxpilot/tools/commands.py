@@ -63,7 +63,7 @@ async def execute_command(
 ) -> CommandResult:
     """Run a command in a pane's shell, also inside ssh or su. Returns its whole output and exit code.
 
-    If it waits for input, answer with send-keys, then call get-command-result."""
+    If it waits for input: send-keys, then get-command-result."""
     if raw_mode or no_enter:
         return await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
     running = await ctx.services.shells.submit(

@@ -247,7 +247,7 @@ async def write_to_display(
     text: Annotated[str, "Text to show"],
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
-    """Show text to a person in a pane. It is never typed, run or returned to you."""
+    """Show text to a person in a pane. It is never typed or run."""
     await ctx.tmux.input.show_text(pane_id, sanitize_text(text), clear=clear)
     return PaneDone(pane_id)
 

@@ -94,7 +94,7 @@ def _check_line(argument: str, number: int | str | None) -> int | str | None:
 async def read_pane(
     ctx: Context,
     pane_id: PaneId,
-    since: Annotated[str | None, "cursor of an earlier answer; default: the last lines"] = None,
+    since: Annotated[str | None, "cursor of an earlier answer"] = None,
     max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 100,
     grep: Annotated[str | None, "Only lines that match this RE2 regex"] = None,
 ) -> NewPaneText:

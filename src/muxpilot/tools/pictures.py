@@ -64,7 +64,7 @@ async def screenshot_pane(
     theme: Annotated[Literal["dark", "light"], "Colours"] = "dark",
     path: Annotated[str | None, "Save to this file instead"] = None,
 ) -> Answer:
-    """Take a picture of a pane, if colours or layout matter."""
+    """Take a picture of a pane."""
     files: AllowedFolders | AnyFolder = _files(ctx)
     target = _check_path(files, path, _SUFFIXES[output]) if path is not None else None
     shown = await ctx.tmux.capture.screen(pane_id)

@@ -81,7 +81,7 @@ async def watch_pane(
     mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
-    since: Annotated[str | None, "cursor: what was printed after it counts"] = None,
+    since: Annotated[str | None, "cursor to start from"] = None,
 ) -> WatchResult:
     """Wait for the first trigger; only new output counts."""
     wanted, pace = _parse(ctx, triggers), _mode(mode)
