@@ -176,6 +176,13 @@ async def test_every_tool_answers_on_another_host_as_it_does_here(rig: Rig) -> N
     assert failed == {"get-current-session", "detach-client", "send-mouse"}, failed
 
 
+async def test_an_input_there_cannot_wait_for_a_port_here(rig: Rig) -> None:
+    made = await rig.call("create-session", name="inputs", socket="far")
+    words = await rig.fails("send-keys", paneId=made["paneId"], keys="x", until="port:80", socket="far")
+    assert "looks at this machine" in words
+    await rig.call("kill-session", sessionId="inputs", socket="far")
+
+
 async def test_what_became_of_a_command_there_is_a_resource_too(rig: Rig) -> None:
     made = await rig.call("create-session", name="named", socket="far")
     ran = await rig.call("execute-command", paneId=made["paneId"], command="echo far''away", socket="far")
