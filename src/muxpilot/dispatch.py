@@ -33,6 +33,7 @@ from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer, to_answer
 from muxpilot.toolkit.arguments import parse_arguments
+from muxpilot.toolkit.listing import list_briefly
 from muxpilot.toolkit.sanitize import sanitize_answer
 from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.trace import Trace, area
@@ -86,6 +87,7 @@ class Dispatch:
         audit: CallAudit | None = None,
     ) -> None:
         self._tools = {tool.exposed_name: tool for tool in tools}
+        self._scope = scope
         self._policy = policy or _NoPolicy()
         self._audit = audit or _NoAudit()
         self._in_scope = {
@@ -101,6 +103,12 @@ class Dispatch:
         self._workspaces = workspaces
         self._order = asyncio.Lock()
         self._numbers = itertools.count(1)
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """Return the tools as tools/list shows them; the scope for agents is listed briefly."""
+        if self._scope is not Scope.AGENTIC:
+            return [tool.listing for tool in self.offered.values()]
+        return list_briefly(tuple(self.offered.values()))
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """Run a tool. Return an answer for each failure that a caller can correct.

@@ -133,8 +133,13 @@ def test_no_package_imports_another_in_a_circle() -> None:
     assert open_rows == {}
 
 
-# command_answers: execute-command and run-on give the same answer.
-SHARED_BY_TOOLS = ("muxpilot.tools.context", "muxpilot.tools.command_answers")
+# command_answers: execute-command and run-on give the same answer. act_and_see: all tools that type take
+# `until`.
+SHARED_BY_TOOLS = (
+    "muxpilot.tools.context",
+    "muxpilot.tools.command_answers",
+    "muxpilot.tools.act_and_see",
+)
 
 
 def test_tools_do_not_import_each_other() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,36 @@ async def test_the_next_prompt_of_the_shell_ends_the_wait_with_the_new_lines(rig
     assert answer["cursor"] == {"row": 3, "column": 7, "visible": True}
     assert (answer["highlighted"], answer["alternateScreen"], answer["waitingFor"]) == ([], False, "shell")
     assert (answer["paneId"], answer["pane"]) == (made.pane, None)
+
+
+SHELL_PROGRAMS = {
+    "bash": "bash --norc",
+    "zsh": "zsh -f",
+    "fish": "fish --no-config",
+    "dash": "dash",
+    "ksh": "ksh",
+    "busybox": "busybox sh",
+}
+
+
+@pytest.mark.parametrize("whose", ["ours", "a person's"])
+@pytest.mark.parametrize("shell", SHELL_PROGRAMS)
+async def test_the_prompt_of_every_shell_ends_the_wait(
+    rig: Rig, pane: Shell, name: str, shell: str, whose: str
+) -> None:
+    """A shell that a person started has no marks."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    command = f"exec {SHELL_PROGRAMS[shell]}"
+    made = await pane(command) if whose == "ours" else rig.session_of_a_person(name, command)
+    await rig.wait_until_shell_reads(made.pane)
+    for number in range(2):
+        answer = await type_line(rig, made, f"sleep 0.3; echo {number}a{number}", "prompt")
+        assert answer["event"] == "prompt", answer
+        lines = answer["changed"].splitlines()
+        assert f"{number}a{number}" in [line.strip() for line in lines[:-1]], answer
+        assert answer["waitingFor"] == "shell"
+    rig.raw("kill-session", "-t", made.session)
 
 
 async def test_a_prompt_that_stood_there_before_does_not_end_the_wait(rig: Rig, pane: Shell) -> None:

@@ -25,6 +25,7 @@ NAMES = [tool.name for tool in TOOLS if Scope.ALL in tool.scopes]
 GOOD: dict[str, Any] = {
     "action": "stop",
     "anchor": {"offsetBytes": 0, "matchLen": 1, "buffer": "good"},
+    "column": 0,
     "clientTty": "/dev/pts/none",
     "command": "true",
     "commandId": "cmd-0",
@@ -43,6 +44,7 @@ GOOD: dict[str, Any] = {
     "panes": [{"paneId": "%0"}],
     "pattern": "x",
     "query": "x",
+    "row": 0,
     "text": "x",
     "title": "x",
     "to": "better",

@@ -210,7 +210,7 @@ async def test_one_key_tools_press_their_key(rig: Rig, call: Call, pane: Shell, 
 
 
 async def test_there_are_no_other_one_key_tools(rig: Rig) -> None:
-    others = {"send-keys", "send-hex"}
+    others = {"send-keys", "send-hex", "send-mouse"}
     assert {name for name in rig.tools if name.startswith("send-")} - others == set(ONE_KEY)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from muxpilot.terminal.cells import CellGrid, Colour, ScreenCell
+if TYPE_CHECKING:  # a server imports this module at its start, and cells with the first screen
+    from muxpilot.terminal.cells import CellGrid, Colour, ScreenCell
+
+    Row = Sequence[ScreenCell]
 
 # A bar of a colour of its own is at most so many rows high. A higher area is the ground of a box or a theme.
 _HIGHEST_BAR = 2
 _MOST_HIGHLIGHTED, _LONGEST_HIGHLIGHTED = 20, 200
-
-Row = Sequence[ScreenCell]
 
 
 class Span(NamedTuple):

@@ -13,11 +13,12 @@ from muxpilot.toolkit.spec import DEADLINE_S
 from muxpilot.tools.context import Context
 from muxpilot.watch.act_and_see import ActWatch, ScreenCursor
 from muxpilot.watch.mark_tracker import track_marks
-from muxpilot.watch.triggers import UNTIL, parse_triggers
+from muxpilot.watch.trigger import Trigger
+from muxpilot.watch.triggers import UNTIL, parse_triggers, refuse_local_triggers
 
 _LONGEST_MS = 3_600_000
 
-Until = Annotated[str | list[str] | None, "Wait, see what changed: prompt change quiet:MS or a trigger"]
+Until = Annotated[str | list[str] | None, "Wait for prompt, change, quiet:MS or a trigger; get what changed"]
 UntilAgain = Annotated[str | list[str] | None, "As in send-keys"]
 TimeoutMs = Annotated[int, "For until", Between(0, _LONGEST_MS)]
 
@@ -53,6 +54,13 @@ def act_deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + (arguments["timeout_ms"] / 1000 if arguments["until"] is not None else 0.0)
 
 
+def parse_until(ctx: Context, until: str | list[str]) -> tuple[Trigger, ...]:
+    """Return the triggers that an input waits for, or raise BadInput."""
+    triggers = parse_triggers(until, hosts=ctx.services.watches.limits.hosts, argument=UNTIL)
+    refuse_local_triggers(triggers, is_remote=ctx.tmux.is_remote)
+    return triggers
+
+
 async def act(
     ctx: Context,
     pane: PaneId,
@@ -65,8 +73,7 @@ async def act(
     if until is None:
         async with ctx.lock_pane(ctx.tmux, pane):
             return await send()
-    watches = ctx.services.watches
-    triggers = parse_triggers(until, hosts=watches.limits.hosts, argument=UNTIL)
+    triggers, watches = parse_until(ctx, until), ctx.services.watches
     row = await ctx.tmux.panes.get(pane)
     marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
     async with ctx.tmux.streams.open(pane) as stream:

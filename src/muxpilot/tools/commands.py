@@ -67,7 +67,7 @@ async def execute_command(
 ) -> CommandResult:
     """Run a command in a pane's shell, also inside ssh or su. Returns its whole output and exit code.
 
-    If it waits for input, answer with send-keys, then call get-command-result."""
+    If it waits for input: send-keys, then get-command-result."""
     if raw_mode or no_enter:
         typed = await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
         return replace(typed, created=ctx.created)

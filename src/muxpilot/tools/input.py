@@ -94,9 +94,7 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
 async def send_keys(
     ctx: Context,
     pane_id: MainPane,
-    keys: Annotated[
-        str, "Text, or if literal is false key names: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED
-    ],
+    keys: Annotated[str, "Text; if literal is false, keys: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED],
     literal: Annotated[bool, "Type the exact text"] = True,  # noqa: FBT002
     enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
     repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
@@ -105,9 +103,7 @@ async def send_keys(
     until: Until = None,
     timeout_ms: TimeoutMs = 5000,
 ) -> KeysSent | ActAnswer:
-    """Type into a pane: text, or keys by name.
-
-    To run a command, use execute-command; for many lines, paste-text."""
+    """Type text or press keys. To run a command, use execute-command; for many lines, paste-text."""
     asked = time.monotonic()
     await _wait_for_new_shell(ctx, pane_id)
 
@@ -236,7 +232,7 @@ async def paste_text(
     until: UntilAgain = None,
     timeout_ms: TimeoutMs = 5000,
 ) -> TextPasted | ActAnswer:
-    """Paste text as one block, bracketed if the program supports that."""
+    """Paste text as one block."""
     if PASTE_END in content:
         raise BadInput(
             "The argument 'content' contains the sequence that ends a paste: the rest would be typed.",
@@ -293,7 +289,7 @@ async def write_to_display(
     text: Annotated[str, "Text to show"],
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
-    """Show text to a person in a pane. It is never typed, run or returned to you."""
+    """Show text to a person in a pane. It is never typed or run."""
     await ctx.tmux.input.show_text(pane_id, sanitize_text(text), clear=clear)
     return PaneDone(pane_id)
 

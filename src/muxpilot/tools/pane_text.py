@@ -94,13 +94,13 @@ def _check_line(argument: str, number: int | str | None) -> int | str | None:
 async def read_pane(
     ctx: Context,
     pane_id: MainPane,
-    since: Annotated[str | None, "cursor of an earlier answer; default: the last lines"] = None,
+    since: Annotated[str | None, "cursor of an earlier answer"] = None,
     max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 100,
     grep: Annotated[str | None, "Only lines that match this RE2 regex"] = None,
 ) -> NewPaneText:
-    """Read what a pane printed since the cursor: cheap to repeat.
+    """Read what a pane printed since the cursor.
 
-    `missedLines` are lost; `truncated` means that there were more than maxLines."""
+    `missedLines` are lost; `truncated`: there were more than maxLines."""
     matcher = _compile_grep(grep) if grep is not None else None
     look_back = max_lines if matcher is None else ALL_LINES
     reading = await ctx.services.pane_readers.read(ctx.tmux, pane_id, since, look_back)

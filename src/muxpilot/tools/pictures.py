@@ -59,12 +59,12 @@ async def screenshot_pane(
     ctx: Context,
     pane_id: MainPane,
     output: Annotated[
-        Literal["image", "svg", "html", "browser"], "Format; browser opens it for the person"
+        Literal["image", "svg", "html", "browser"], "browser opens it for the person"
     ] = "image",
     theme: Annotated[Literal["dark", "light"], "Colours"] = "dark",
     path: Annotated[str | None, "Save to this file instead"] = None,
 ) -> Answer:
-    """Take a picture of a pane, for when colours or layout matter."""
+    """Take a picture of a pane."""
     files: AllowedFolders | AnyFolder = _files(ctx)
     target = _check_path(files, path, _SUFFIXES[output]) if path is not None else None
     shown = await ctx.tmux.capture.screen(pane_id)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, Refused
 from muxpilot.records import record
+from muxpilot.terminal.mouse import MouseEvent, encode_mouse, is_wheel
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.terminal.screen_text import Span, find_highlighted, row_text
 from muxpilot.tmux import PaneId
+from muxpilot.tmux.objects.input import MouseMode
+from muxpilot.toolkit.argument_flags import PressedKey
+from muxpilot.toolkit.argument_types import Between
+from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
+from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, UntilAgain, act, act_deadline
 from muxpilot.tools.context import Context
 from muxpilot.watch.act_and_see import ScreenCursor, to_grid
 
 _LONGEST_TITLE = 256  # any program in the pane can set it
 
+_LARGEST_PLACE = 10_000
+
+Button = Annotated[Literal["left", "middle", "right", "wheel-up", "wheel-down"], "Button"]
+Action = Annotated[Literal["click", "press", "release", "drag"], "drag goes to toRow and toColumn"]
+Place = Between(0, _LARGEST_PLACE)
 SpanArgument = Annotated[list[int] | None, "[first, last], from 0; default: all"]
 
 
@@ -71,4 +83,86 @@ def _parse_span(argument: str, given: list[int] | None, size: int) -> Span:
     return Span(given[0], min(given[1], size - 1))
 
 
-TOOLS = (read_screen,)
+@tool(
+    Effect.TYPE,
+    PRIMITIVE,
+    "interactive",
+    typed_input=lambda arguments: (PressedKey("mouse"),),
+    deadline_s=act_deadline,
+    shows_if="until",
+)
+async def send_mouse(
+    ctx: Context,
+    pane_id: PaneId,
+    row: Annotated[int, "From 0", Place],
+    column: Annotated[int, "From 0", Place],
+    button: Button = "left",
+    action: Action = "click",
+    to_row: Annotated[int | None, "For drag", Place] = None,
+    to_column: Annotated[int | None, "For drag", Place] = None,
+    until: UntilAgain = None,
+    timeout_ms: TimeoutMs = 5000,
+) -> PaneDone | ActAnswer:
+    """Use the mouse in a program that has asked for it."""
+    places = [(row, column), *_parse_drag_end(action, button, to_row, to_column)]
+
+    async def send() -> PaneDone:
+        """Send the events while the pane is held."""
+        mode = await ctx.tmux.input.mouse_mode(pane_id)
+        _refuse_unwanted(pane_id, mode, places)
+        events = _list_events(action, button, places, has_motion=mode.has_motion)
+        await ctx.tmux.input.send_bytes(
+            pane_id, b"".join(encode_mouse(event, mode.encoding) for event in events)
+        )
+        return PaneDone(pane_id)
+
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
+
+
+def _parse_drag_end(action: str, button: str, row: int | None, column: int | None) -> list[tuple[int, int]]:
+    """Return the place where a drag ends; none for other actions."""
+    if is_wheel(button) and action not in ("click", "press"):
+        raise BadInput(f"The argument 'action' must be click for {button}, not {action}.")
+    if action != "drag":
+        if row is not None or column is not None:
+            raise BadInput("The arguments 'toRow' and 'toColumn' are for the action drag.", "Leave them out.")
+        return []
+    if row is None or column is None:
+        raise BadInput("The action drag needs 'toRow' and 'toColumn'.", "Give the place where it ends.")
+    return [(row, column)]
+
+
+def _refuse_unwanted(pane: PaneId, mode: MouseMode, places: list[tuple[int, int]]) -> None:
+    """Raise an error if the program does not want the mouse, or cannot be told these places."""
+    if not mode.is_on:
+        raise Refused(
+            f"The program in pane {pane!r} has not asked for the mouse. Nothing was sent.",
+            "Use its keys with send-keys.",
+        )
+    for row, column in places:
+        if row >= mode.height or column >= mode.width:
+            raise BadInput(
+                f"Row {row}, column {column} is outside of the screen of {mode.height} rows and "
+                f"{mode.width} columns.",
+                "Rows and columns count from 0.",
+            )
+        if max(row, column) > mode.encoding.value:
+            raise Refused(
+                f"The program's mouse events end at row and column {mode.encoding.value}. Nothing was sent.",
+                "Make the pane smaller with resize-pane.",
+            )
+
+
+def _list_events(
+    action: str, button: str, places: list[tuple[int, int]], *, has_motion: bool
+) -> Iterator[MouseEvent]:
+    """Yield the events of an action. Motion is sent only to a program that wants it, as terminals do."""
+    if action != "release":
+        yield MouseEvent("press", button, *places[0])
+    if action == "drag" and has_motion:
+        yield MouseEvent("motion", button, *places[-1])
+    if action != "press" and not is_wheel(button):
+        yield MouseEvent("release", button, *places[-1])
+
+
+TOOLS = (read_screen, send_mouse)

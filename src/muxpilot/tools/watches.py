@@ -21,7 +21,7 @@ from muxpilot.watch.registry import PlanTakenOver
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command, start_since
 from muxpilot.watch.trigger import Trigger
-from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
+from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger, refuse_local_triggers
 from muxpilot.watch.watch_job import WatchWork, start_taken_over
 from muxpilot.watch.watch_run import WatchListener, WatchPlan
 
@@ -84,7 +84,7 @@ async def watch_pane(
     mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
-    since: Annotated[str | None, "cursor: what was printed after it counts"] = None,
+    since: Annotated[str | None, "cursor to start from"] = None,
 ) -> WatchResult:
     """Wait for the first trigger; only new output counts."""
     wanted, pace = _parse(ctx, triggers), _mode(mode)
@@ -151,13 +151,7 @@ def plan_watches_of_others(services: Services) -> PlanTakenOver:
 
 
 def _refuse_local_triggers(ctx: Context, wanted: Sequence[Trigger]) -> None:
-    """Refuse triggers for ports, URLs and files if the pane is on another host: they look at this one."""
-    here = [trigger.word for trigger in wanted if trigger.looks_at_this_machine]
-    if here and ctx.tmux.is_remote:
-        raise BadInput(
-            f"The trigger {here[0]!r} looks at this machine, but the pane is on another host.",
-            "Use pattern: or exit, or a command that waits.",
-        )
+    refuse_local_triggers(wanted, is_remote=ctx.tmux.is_remote)
 
 
 @record

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.processes.decide import WaitingFor
@@ -16,7 +17,6 @@ from muxpilot.processes.quick_checks import foreground_group_of
 from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.records import record
 from muxpilot.shells.occupant import find_input_kind
-from muxpilot.terminal.cells import CellGrid, parse_screen
 from muxpilot.terminal.screen_text import changed_rows, find_highlighted, row_text
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneStream, Tmux
@@ -29,6 +29,9 @@ from muxpilot.watch.probes import Probes
 from muxpilot.watch.result import describe_missing, render_new_text
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.watch_start import WatchStart
+
+if TYPE_CHECKING:
+    from muxpilot.terminal.cells import CellGrid
 
 
 @record
@@ -199,6 +202,8 @@ class ActWatch:
 
 def to_grid(shown: CapturedScreen) -> CellGrid:
     """Return a captured screen as cells."""
+    from muxpilot.terminal.cells import parse_screen  # not needed at the start of a server
+
     return parse_screen(shown.lines, shown.columns, shown.rows, shown.cursor, is_joined=shown.is_joined)
 
 

@@ -239,6 +239,16 @@ def parse_triggers(
     return tuple(_parse(word.strip(), rows, source) for word in words)
 
 
+def refuse_local_triggers(wanted: Sequence[Trigger], *, is_remote: bool) -> None:
+    """Refuse triggers for ports, URLs and files if the pane is on another host: they look at this one."""
+    here = [trigger.word for trigger in wanted if trigger.looks_at_this_machine]
+    if here and is_remote:
+        raise BadInput(
+            f"The trigger {here[0]!r} looks at this machine, but the pane is on another host.",
+            "Use pattern: or exit, or a command that waits.",
+        )
+
+
 def _split(text: str, rows: Mapping[str, TriggerType]) -> list[str]:
     """Split at commas before the name of a trigger: any other comma may belong to a free-text value."""
     words: list[str] = []
