@@ -17,7 +17,7 @@ from muxpilot.tmux import CreatedPane, PaneId, PaneProgram, SessionId, Tmux
 from muxpilot.trace import area
 from muxpilot.workspace import marks
 from muxpilot.workspace.identity import WorkspaceIdentity
-from muxpilot.workspace.marks import MarkedPane, SessionRow
+from muxpilot.workspace.marks import MarkedPane, MarkedSession
 from muxpilot.workspace.names import session_name_for
 
 WIDTH, HEIGHT = 200, 50
@@ -61,7 +61,7 @@ class OpenedPane:
 class WorkspaceView:
     """The workspace at one moment. `session` is None if it does not exist; `taken` are names in use."""
 
-    session: SessionRow | None
+    session: MarkedSession | None
     panes: Mapping[str, MarkedPane]
     taken: frozenset[str]
 
@@ -95,7 +95,7 @@ class Workspace:
         marked = {row.workspace[0] for row in sessions if row.workspace is not None}
         return WorkspaceView(session, named, frozenset({row.name for row in sessions} | marked))
 
-    def _find_session(self, sessions: Sequence[SessionRow]) -> SessionRow | None:
+    def _find_session(self, sessions: Sequence[MarkedSession]) -> MarkedSession | None:
         """Find the session by its mark: a person may have renamed it."""
         for row in sessions:
             if row.workspace is None:
@@ -185,10 +185,18 @@ class Workspace:
                 "Start muxpilot with another --workspace, or rename that session.",
             )
         session = session_name_for(workspace)
-        mark = marks.mark_session_command(session, workspace, self._folder_key)
         self._trace.debug("workspace created", session=session)
         return await self._tmux.sessions.create_new(
-            session, window_name=name, width=WIDTH, height=HEIGHT, program=program, mark=mark, claim=claim
+            session,
+            window_name=name,
+            width=WIDTH,
+            height=HEIGHT,
+            program=program,
+            marks=(
+                marks.mark_session_command(session, workspace, self._folder_key),
+                *marks.forget_variables_commands(session, program.env or {}),
+            ),
+            claim=claim,
         )
 
 
