@@ -312,7 +312,7 @@ class PaneCommands:
             self.pane.notify()
 
     async def note_replacement(self) -> None:
-        """If another program was started in the pane, wait until the end of the one before is noted.
+        """Wait until the end of the pane's program is noted, if another was started in its place.
 
         Both a respawn by this process and one by another are noticed a moment later.
         """
