@@ -190,10 +190,23 @@ async def test_folder_and_variables_apply_where_the_pane_is_opened(place: Place)
     assert started["output"].splitlines() == ["/usr", "<a b;c>"]
 
 
-async def test_a_folder_that_does_not_exist_opens_nothing(place: Place) -> None:
+BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("execute-command", {"command": "true", "cwd": "/no/such/folder"}, "'/no/such/folder' does not exist"),
+    ("execute-command", {"command": "true", "env": {"A B": "x"}}, "'A B' is not the name of a variable"),
+    ("execute-command", {"command": " "}, "empty"),
+    ("start-and-watch", {"command": " ", "pattern": "x"}, "empty"),
+    ("start-and-watch", {"command": "true", "pattern": "("}, "pattern"),
+    ("start-and-watch", {"command": "true", "pattern": "x", "triggers": "nonsense"}, "nonsense"),
+    ("start-and-watch", {"command": "true", "pattern": "x", "mode": "nonsense"}, "'mode'"),
+    ("send-keys", {"keys": "C-nonsense", "literal": False}, "nonsense"),
+    ("paste-text", {"content": "a\x1b[201~b"}, "'content'"),
+]
+
+
+async def test_a_call_that_cannot_work_opens_nothing(place: Place) -> None:
     async with one_server(place) as wire:
-        said = await refusal(wire, "execute-command", command="true", cwd="/no/such/folder")
-        assert "'/no/such/folder' does not exist" in said
+        for tool, arguments, words in BAD_CALLS:
+            assert words in await refusal(wire, tool, **arguments), tool
         assert (await wire.call("list-sessions"))["sessions"] == []
 
 
