@@ -36,11 +36,13 @@ async def answer_command(
     notes = ctx.services.shells.told_commands.take_notes(command)
     cursor = await _make_cursor(ctx, tmux, command)
     screen = await _read_screen(tmux, command)
+    pane = await ctx.pane_name(command.pane, tmux)
+    # No await from here on: the command may end, and its output must be that of the status that is told.
     ctx.services.shells.told_commands.note_answer(command)
     return CommandResult.from_command(
         command,
         _take_output(command, limit, offset),
-        pane=await ctx.pane_name(command.pane, tmux),
+        pane=pane,
         resource_uri=command_result_uri(command.id),
         cursor=cursor,
         screen=screen,
