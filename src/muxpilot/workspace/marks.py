@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import MuxpilotError, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.control_line import BracedCommands
@@ -85,6 +85,15 @@ async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
     """List the panes of all workspaces, in the order of their ids."""
     rows = await connection.list_all_records(_MARKED_PANE, MarkedPane, "list-panes", "-a", "-f", _HAS_MARK)
     return sorted({row.id: row for row in rows}.values(), key=lambda row: int(row.id[1:]))
+
+
+async def is_alive_and_marked(connection: Connection, pane: MarkedPane) -> bool:
+    """Return whether a pane still lives and has the same mark."""
+    ask = ("display-message", "-p", "-t", pane.id, f"#{{pane_dead}} #{{{PANE_OPTION}}}")
+    try:
+        return (await connection.run(ask, repeatable=True)).first_line == f"0 {pane.mark}"
+    except (NotFound, NoServer):
+        return False
 
 
 def mark_session_command(session_name: str, workspace: str, folder_key: str) -> Command:

@@ -79,6 +79,9 @@ class Workspace:
         self._environment = PLAIN_PAGERS if has_plain_pagers else {}
         self._folder_key = identity.folder_key(is_remote=tmux.is_remote)
         self._opening = asyncio.Lock()
+        # Panes by name, as they were found last. tmux is asked each time whether that is still true: one pane
+        # is found in the same time on a server with many panes.
+        self._last_found: dict[str, MarkedPane] = {}
         self._trace = _trace.child(server=tmux.socket)
 
     async def view(self) -> WorkspaceView:
@@ -107,9 +110,13 @@ class Workspace:
 
     async def plan(self, name: str) -> PaneId | UnopenedPane:
         """Return the pane with this name, or what would be opened for it."""
+        known = self._last_found.get(name)
+        if known is not None and await marks.is_alive_and_marked(self._tmux.connection, known):
+            return known.id
         view = await self.view()
         found = view.panes.get(name)
         if found is not None and not found.is_dead:
+            self._last_found[name] = found
             return found.id
         dead = found.id if found is not None and not found.is_closing else None
         if view.session is not None:
