@@ -139,6 +139,7 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        """Make what a tool gets for a call."""
         services.jobs.note_use(request.tmux)
         return Context(
             request.tmux,

@@ -251,10 +251,17 @@ class Dispatch:
         planned = request.arguments.get("pane_id")
         if not isinstance(planned, UnopenedPane):
             return False
+        await self._refuse_bad_call(request)
         given = {name: request.arguments.get(name) for name in ("cwd", "env")}
         request.opened = await self._workspaces.open(request.tmux, planned.name, **given)
         request.arguments["pane_id"] = request.opened.id
         return True
+
+    async def _refuse_bad_call(self, request: CallRequest) -> None:
+        """Raise the error that the tool would raise, so that a call that cannot work opens no pane."""
+        if request.tool.dry_run is not None:
+            for error in await request.tool.dry_run(self._context(request, Caller()), **request.arguments):
+                raise error
 
     async def _check(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 _LONGEST = 64
-# At least one letter or digit, so that neither `.` nor `--` is a name.
-_WORD = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9_.-]+", re.ASCII)
+# It begins with a letter, a digit or `_`, so that neither `..` nor the flag `-t` is a name.
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 
 
 def is_name(text: str) -> bool:

@@ -56,6 +56,11 @@ class ExitKeeper:
         self._timer: asyncio.TimerHandle | None = None
         self._releasing: asyncio.Task[None] | None = None
 
+    @property
+    def is_reporting(self) -> bool:
+        """Return whether the pane's process has ended; how it ended may still be read."""
+        return self._reporting is not None
+
     def watch_process(self) -> None:
         """Wait in the background for the end of the pane's process.
 

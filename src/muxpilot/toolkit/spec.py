@@ -27,8 +27,9 @@ DEADLINE_S = 30.0
 # Returns the input that a call types, from its parsed arguments: text, and keys as `PressedKey`.
 TypedInput = Callable[[Mapping[str, Any]], Sequence[str]]
 
-# Dry-run hook for `muxpilot policy explain`. It gets a call's context and arguments, as the tool does, and
-# returns the errors that the tool would raise. It must have no side effects.
+# Dry-run hook, for `muxpilot policy explain` and before a pane is opened for a call. It gets a call's context
+# and arguments, as the tool does, and returns or raises the errors that the tool would raise. It must have no
+# side effects.
 DryRun = Callable[..., Awaitable[Sequence[MuxpilotError]]]
 
 # Seconds, or a function of the parsed arguments for a call that chooses itself how long it waits.

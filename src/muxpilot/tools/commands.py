@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from muxpilot.errors import Denied, Refused
+from muxpilot.errors import Denied, MuxpilotError, Refused
 from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.command_result import CommandResult
+from muxpilot.shells.type_command import validate_command
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
@@ -48,7 +49,16 @@ def _execute_deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + float(arguments["timeout_seconds"] if wait_ms is None else wait_ms / 1000)
 
 
-@tool(Effect.TYPE, STARRED, "execute", deadline_s=_execute_deadline, opens_pane=True)
+async def _dry_run(
+    ctx: Context, command: str, *, raw_mode: bool, no_enter: bool, **_: object
+) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a command that no shell can run."""
+    if not raw_mode and not no_enter:
+        validate_command(command)
+    return ()
+
+
+@tool(Effect.TYPE, STARRED, "execute", deadline_s=_execute_deadline, dry_run=_dry_run, opens_pane=True)
 async def execute_command(
     ctx: Context,
     pane_id: MainPane,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput, Refused
+from muxpilot.errors import BadInput, MuxpilotError, Refused
 from muxpilot.processes.terminal_mode import read_terminal_mode
 from muxpilot.records import record
 from muxpilot.shells.half_typed import presses_enter
@@ -82,6 +82,13 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     return [_parse_hex(arguments["hex"]).decode("utf-8", "replace")]
 
 
+async def _dry_run_keys(ctx: Context, keys: str, *, literal: bool, **_: object) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a key that there is not."""
+    if not literal:
+        parse_keys(keys)
+    return ()
+
+
 @tool(
     Effect.TYPE,
     STARRED,
@@ -89,6 +96,7 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     typed_input=_keys_typed,
     deadline_s=act_deadline,
     shows_if="until",
+    dry_run=_dry_run_keys,
     opens_pane=True,
 )
 async def send_keys(
@@ -214,6 +222,20 @@ async def _type_slowly(
             await ctx.tmux.input.press(pane, "Enter")
 
 
+async def _dry_run_paste(ctx: Context, content: str, **_: object) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a text that would end its own paste."""
+    _check_paste(content)
+    return ()
+
+
+def _check_paste(content: str) -> None:
+    if PASTE_END in content:
+        raise BadInput(
+            "The argument 'content' contains the sequence that ends a paste: the rest would be typed.",
+            "Remove ESC [201~, or type the text with send-keys.",
+        )
+
+
 @tool(
     Effect.TYPE,
     STARRED,
@@ -221,6 +243,7 @@ async def _type_slowly(
     typed_input=_text_typed,
     deadline_s=act_deadline,
     shows_if="until",
+    dry_run=_dry_run_paste,
     opens_pane=True,
 )
 async def paste_text(
@@ -233,11 +256,7 @@ async def paste_text(
     timeout_ms: TimeoutMs = 5000,
 ) -> TextPasted | ActAnswer:
     """Paste text as one block."""
-    if PASTE_END in content:
-        raise BadInput(
-            "The argument 'content' contains the sequence that ends a paste: the rest would be typed.",
-            "Remove ESC [201~, or type the text with send-keys.",
-        )
+    _check_paste(content)
     await _wait_for_new_shell(ctx, pane_id)
 
     async def send() -> TextPasted:

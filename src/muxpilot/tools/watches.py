@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.records import record
+from muxpilot.shells.type_command import validate_command
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
@@ -47,6 +48,30 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     return timeout_s + _BESIDES_S
 
 
+async def _dry_run_start(
+    ctx: Context,
+    command: str,
+    pattern: str,
+    *,
+    mode: str,
+    triggers: str | Sequence[str],
+    **_: object,
+) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a command, a trigger or a mode that is none."""
+    _plan_start(ctx, command, pattern, triggers=triggers, mode=mode)
+    return ()
+
+
+def _plan_start(
+    ctx: Context, command: str, pattern: str, *, triggers: str | Sequence[str], mode: str
+) -> tuple[tuple[Trigger, ...], ProgressMode]:
+    """Return what start-and-watch waits for, and its mode."""
+    validate_command(command)
+    wanted = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ()))
+    _refuse_local_triggers(ctx, wanted)
+    return wanted, _mode(mode)
+
+
 @tool(
     Effect.TYPE,
     WORKFLOW,
@@ -54,6 +79,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     more_groups=("execute",),
     deadline_s=_deadline,
     reports_progress=True,
+    dry_run=_dry_run_start,
     opens_pane=True,
 )
 async def start_and_watch(
@@ -68,9 +94,7 @@ async def start_and_watch(
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
     """Start a command and wait until it is ready, fails or ends."""
-    if not command.strip():
-        raise BadInput("The argument 'command' is empty.", "Give a command to type.")
-    wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
+    wanted, pace = _plan_start(ctx, command, pattern, triggers=triggers, mode=mode)
     plan = await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
     start = start_command(command, ctx.services.shells, call=ctx.call)
     found = await ctx.services.watches.run(replace(plan, start=start))

@@ -7,15 +7,16 @@ and is ignored on any other. A pane keeps its mark if a person moves it to anoth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from muxpilot.errors import MuxpilotError
+from muxpilot.errors import MuxpilotError, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.formats import fields, flag
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId
+from muxpilot.tmux.models import NOT_HUB_FILTER
 from muxpilot.tmux.objects.recorded_exit import REMAINED_OPTION
 
 # Later versions of muxpilot read these options too, so their names must stay as they are.
@@ -29,7 +30,7 @@ _EVERY_MARK = f"#{{S:#{{W:#{{P:|#{{{PANE_OPTION}}}|}}}}}}"
 
 
 @record
-class SessionRow:
+class MarkedSession:
     """A session with its mark, which is empty where it is no workspace."""
 
     id: SessionId
@@ -64,7 +65,7 @@ class MarkedPane:
         return words[2] if is_here else None
 
 
-_SESSION_ROW = fields(id=("session_id", SessionId), name=("session_name", str), mark=(SESSION_OPTION, str))
+_MARKED_SESSION = fields(id=("session_id", SessionId), name=("session_name", str), mark=(SESSION_OPTION, str))
 _MARKED_PANE = fields(
     id=("pane_id", PaneId),
     mark=(PANE_OPTION, str),
@@ -73,9 +74,11 @@ _MARKED_PANE = fields(
 )
 
 
-async def list_sessions(connection: Connection) -> Sequence[SessionRow]:
+async def list_sessions(connection: Connection) -> Sequence[MarkedSession]:
     """List all sessions with their marks."""
-    return await connection.list_all_records(_SESSION_ROW, SessionRow, "list-sessions")
+    return await connection.list_all_records(
+        _MARKED_SESSION, MarkedSession, "list-sessions", "-f", NOT_HUB_FILTER
+    )
 
 
 async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
@@ -84,10 +87,27 @@ async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
     return sorted({row.id: row for row in rows}.values(), key=lambda row: int(row.id[1:]))
 
 
+async def is_alive_and_marked(connection: Connection, pane: MarkedPane) -> bool:
+    """Return whether a pane still lives and has the same mark."""
+    ask = ("display-message", "-p", "-t", pane.id, f"#{{pane_dead}} #{{{PANE_OPTION}}}")
+    try:
+        return (await connection.run(ask, repeatable=True)).first_line == f"0 {pane.mark}"
+    except (NotFound, NoServer):
+        return False
+
+
 def mark_session_command(session_name: str, workspace: str, folder_key: str) -> Command:
     """Return the command that marks the session of this name as a workspace; tmux fills in its id."""
     mark = f"#{{session_id}} {workspace} {folder_key}"
     return ("set-option", "-F", "-t", f"={session_name}:", SESSION_OPTION, mark)
+
+
+def forget_variables_commands(session_name: str, variables: Iterable[str]) -> list[Command]:
+    """Return the commands that keep the variables of the first pane from the other panes of its session.
+
+    `new-session -e` sets them for the whole session, `new-window -e` for one pane only.
+    """
+    return [("set-environment", "-t", f"={session_name}:", "-u", name) for name in variables]
 
 
 def claim_command(pane: PaneId, session: SessionId, name: str) -> Command:

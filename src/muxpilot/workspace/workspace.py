@@ -17,7 +17,7 @@ from muxpilot.tmux import CreatedPane, PaneId, PaneProgram, SessionId, Tmux
 from muxpilot.trace import area
 from muxpilot.workspace import marks
 from muxpilot.workspace.identity import WorkspaceIdentity
-from muxpilot.workspace.marks import MarkedPane, SessionRow
+from muxpilot.workspace.marks import MarkedPane, MarkedSession
 from muxpilot.workspace.names import session_name_for
 
 WIDTH, HEIGHT = 200, 50
@@ -61,7 +61,7 @@ class OpenedPane:
 class WorkspaceView:
     """The workspace at one moment. `session` is None if it does not exist; `taken` are names in use."""
 
-    session: SessionRow | None
+    session: MarkedSession | None
     panes: Mapping[str, MarkedPane]
     taken: frozenset[str]
 
@@ -79,6 +79,9 @@ class Workspace:
         self._environment = PLAIN_PAGERS if has_plain_pagers else {}
         self._folder_key = identity.folder_key(is_remote=tmux.is_remote)
         self._opening = asyncio.Lock()
+        # Panes by name, as they were found last. tmux is asked each time whether that is still true: one pane
+        # is found in the same time on a server with many panes.
+        self._last_found: dict[str, MarkedPane] = {}
         self._trace = _trace.child(server=tmux.socket)
 
     async def view(self) -> WorkspaceView:
@@ -95,7 +98,7 @@ class Workspace:
         marked = {row.workspace[0] for row in sessions if row.workspace is not None}
         return WorkspaceView(session, named, frozenset({row.name for row in sessions} | marked))
 
-    def _find_session(self, sessions: Sequence[SessionRow]) -> SessionRow | None:
+    def _find_session(self, sessions: Sequence[MarkedSession]) -> MarkedSession | None:
         """Find the session by its mark: a person may have renamed it."""
         for row in sessions:
             if row.workspace is None:
@@ -107,9 +110,13 @@ class Workspace:
 
     async def plan(self, name: str) -> PaneId | UnopenedPane:
         """Return the pane with this name, or what would be opened for it."""
+        known = self._last_found.get(name)
+        if known is not None and await marks.is_alive_and_marked(self._tmux.connection, known):
+            return known.id
         view = await self.view()
         found = view.panes.get(name)
         if found is not None and not found.is_dead:
+            self._last_found[name] = found
             return found.id
         dead = found.id if found is not None and not found.is_closing else None
         if view.session is not None:
@@ -185,10 +192,18 @@ class Workspace:
                 "Start muxpilot with another --workspace, or rename that session.",
             )
         session = session_name_for(workspace)
-        mark = marks.mark_session_command(session, workspace, self._folder_key)
         self._trace.debug("workspace created", session=session)
         return await self._tmux.sessions.create_new(
-            session, window_name=name, width=WIDTH, height=HEIGHT, program=program, mark=mark, claim=claim
+            session,
+            window_name=name,
+            width=WIDTH,
+            height=HEIGHT,
+            program=program,
+            marks=(
+                marks.mark_session_command(session, workspace, self._folder_key),
+                *marks.forget_variables_commands(session, program.env or {}),
+            ),
+            claim=claim,
         )
 
 

@@ -16,7 +16,7 @@ _MOST_KEPT = 4096
 
 
 class _KnownNames:
-    """The names of panes of one tmux server: None for a pane that has none. Ids begin anew with a server."""
+    """The names of panes while one tmux server lives; None for a pane without one. Another reuses the ids."""
 
     def __init__(self, server_pid: int | None) -> None:
         self.server_pid = server_pid
@@ -67,10 +67,9 @@ class Workspaces:
     async def _describe_panes(self, tmux: Tmux) -> str:
         """Say which named panes there are. Where the policy hides panes, do not name them."""
         names = [] if tmux.connection.hides_records else (await self.on(tmux).view()).live_names
-        if not names:
-            return "Use list-panes to see the panes there are; execute-command opens a named one."
-        more = " …" if len(names) > _MOST_LISTED else ""
-        return f"Named panes are: {', '.join(names[:_MOST_LISTED])}{more}. list-panes shows all."
+        more = ", …" if len(names) > _MOST_LISTED else ""
+        named = f"; those with names are: {', '.join(names[:_MOST_LISTED])}{more}" if names else ""
+        return f"Use list-panes to see the panes there are{named}."
 
     async def open(
         self, tmux: Tmux, name: str, *, cwd: str | None = None, env: Mapping[str, str] | None = None

@@ -99,12 +99,12 @@ class Sessions:
         width: int,
         height: int,
         program: PaneProgram = SHELL,
-        mark: Command | None = None,
+        marks: Sequence[Command] = (),
         claim: ClaimPane | None = None,
     ) -> CreatedPane:
         """Create a session in the background, or raise NameTaken.
 
-        tmux runs `mark` in the same step. `claim` gets the pane before its program starts.
+        tmux runs `marks` in the same step. `claim` gets the pane before its program starts.
         """
         naming = ("-s", escape_format(validate_name("name", name))) if name is not None else ()
         window = (
@@ -117,7 +117,7 @@ class Sessions:
                 program=program,
                 may_start_server=True,
                 name_window=window_name is None,
-                mark=mark,
+                marks=marks,
                 claim=claim,
             )
 

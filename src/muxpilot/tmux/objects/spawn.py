@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -103,22 +103,22 @@ class Spawner:
         program: PaneProgram,
         may_start_server: bool = False,
         name_window: bool = False,
-        mark: Command | None = None,
+        marks: Sequence[Command] = (),
         claim: ClaimPane | None = None,
     ) -> CreatedPane:
         """Run a command that creates a pane. The pane's program starts once its output is being read.
 
-        tmux runs `mark` in the same step, so that no other process sees the pane without it.
+        tmux runs `marks` in the same step, so that no other process sees the pane without them.
         """
         is_remote = self._connection.endpoint.is_remote
         flags = (*program.flags(is_remote=is_remote), "-P", "-F", formats.template(CREATED_PANE))
         run = self._connection.run_or_start_server if may_start_server else self._connection.run
         if is_remote:
             whole = (*command, *flags, *_command_arguments(program.command))
-            return await self._create_remote_pane(whole, run, program, mark=mark, claim=claim)
+            return await self._create_remote_pane(whole, run, program, marks=marks, claim=claim)
         launch, startup = self._prepare_launch(program.command)
         try:
-            reply = await run((*command, *flags, "--", *launch.argv), *((mark,) if mark else ()))
+            reply = await run((*command, *flags, "--", *launch.argv), *marks)
             [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
             self._log_created(command[0], created, program)
             if claim is not None:
@@ -140,12 +140,12 @@ class Spawner:
         run: RunCommand,
         program: PaneProgram,
         *,
-        mark: Command | None,
+        marks: Sequence[Command],
         claim: ClaimPane | None,
     ) -> CreatedPane:
         """Create a pane on another host, without a launcher: tmux starts the program and names the window."""
         await self._require_folder(program.cwd)
-        reply = await run(command, *((mark,) if mark else ()))
+        reply = await run(command, *marks)
         [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
         self._log_created(command[0], created, program)
         if claim is not None:
