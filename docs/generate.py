@@ -72,7 +72,10 @@ def _literal(value: Any) -> str:
 def _answer(tool: Tool) -> str:
     if tool.output_schema is None:
         return "the text" if get_type_hints(tool.run)["return"] is str else "as its arguments ask"
-    return f"`{_shape(tool.output_schema)}`"
+    shape = f"`{_shape(tool.output_schema)}`"
+    if tool.shows_if is not None:
+        shape += f"; with `{tool.shows_if}` as [input.md](input.md#act-and-see) says"
+    return shape
 
 
 def _shape(schema: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ from muxpilot.tools.resource_readers import CommandSource, WatchSource
 from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.registry import WatchRegistry
+from muxpilot.workspace import WorkspaceIdentity, Workspaces
 
 if TYPE_CHECKING:
     from muxpilot.audit import AuditLog
@@ -99,6 +101,7 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
         servers,
         _context_factory(services),
         locks=services.locks,
+        workspaces=services.workspaces,
         has_channel=settings.channel and dialect is None,
         policy=judge,
         audit=audit,
@@ -124,6 +127,7 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
         servers,
         _build_shells(settings, locks, timing),
         locks,
+        _build_workspaces(settings),
         jobs=jobs,
         watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
         recordings=Recordings(jobs),
@@ -135,9 +139,17 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
+        """Make what a tool gets for a call."""
         services.jobs.note_use(request.tmux)
-        names_server, call = request.names_server, request.number
-        return Context(request.tmux, services, caller, check_part, names_server=names_server, call=call)
+        return Context(
+            request.tmux,
+            services,
+            caller,
+            check_part,
+            names_server=request.names_server,
+            call=request.number,
+            created=request.opened is not None and request.opened.is_new,
+        )
 
     return make_context
 
@@ -172,6 +184,15 @@ def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
     services.recordings.may_record = may_record
     services.watches.may_watch = may_watch
     services.watches.plan_taken_over = plan_watches_of_others(services)
+
+
+def _build_workspaces(settings: Settings) -> Workspaces:
+    try:
+        folder = os.getcwd()
+    except OSError:  # it was removed
+        folder = "/"
+    identity = WorkspaceIdentity(settings.workspace_name, folder)
+    return Workspaces(identity, has_plain_pagers=settings.workspace.plain_pagers)
 
 
 def _watch_limits(settings: Settings) -> WatchLimits:

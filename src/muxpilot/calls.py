@@ -18,6 +18,7 @@ from muxpilot.tmux import Tmux
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.spec import Tool
 from muxpilot.trace import area
+from muxpilot.workspace import OpenedPane
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
@@ -77,6 +78,8 @@ class CallRequest:
     names_server: bool = False
     # Names the call in the log.
     number: int = 0
+    # The named pane that was opened for the call, or found by its name meanwhile.
+    opened: OpenedPane | None = None
 
 
 @dataclass(slots=True)

@@ -33,9 +33,11 @@ from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer, to_answer
 from muxpilot.toolkit.arguments import parse_arguments
+from muxpilot.toolkit.listing import list_briefly
 from muxpilot.toolkit.sanitize import sanitize_answer
 from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.trace import Trace, area
+from muxpilot.workspace import UnopenedPane, Workspaces
 
 _trace = area("calls")
 
@@ -79,11 +81,13 @@ class Dispatch:
         make_context: ContextFactory,
         *,
         locks: PaneLocks,
+        workspaces: Workspaces,
         has_channel: bool = False,
         policy: CallPolicy | None = None,
         audit: CallAudit | None = None,
     ) -> None:
         self._tools = {tool.exposed_name: tool for tool in tools}
+        self._scope = scope
         self._policy = policy or _NoPolicy()
         self._audit = audit or _NoAudit()
         self._in_scope = {
@@ -96,8 +100,15 @@ class Dispatch:
         self._servers = servers
         self._make_context = make_context
         self._locks = locks
+        self._workspaces = workspaces
         self._order = asyncio.Lock()
         self._numbers = itertools.count(1)
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """Return the tools as tools/list shows them; the scope for agents is listed briefly."""
+        if self._scope is not Scope.AGENTIC:
+            return [tool.listing for tool in self.offered.values()]
+        return list_briefly(tuple(self.offered.values()))
 
     async def call(self, name: str, raw: Mapping[str, Any], caller: Caller | None = None) -> Answer:
         """Run a tool. Return an answer for each failure that a caller can correct.
@@ -129,6 +140,12 @@ class Dispatch:
         if tool.dry_run is None:
             return request, ()
         return request, await tool.dry_run(self._context(request, Caller()), **request.arguments)
+
+    async def resolve_pane(self, tmux: Tmux, target: str) -> PaneId:
+        """Return the pane that an id, a name or a target means. It is not opened."""
+        found = await self._workspaces.resolve_pane(tmux, target)
+        assert isinstance(found, PaneId)
+        return found
 
     def native_name(self, name: str, raw: Mapping[str, Any]) -> str:
         """Return the name by which the policy knows the tool of a call."""
@@ -213,15 +230,38 @@ class Dispatch:
         request.number = record.number
         if trace.is_debug:
             _log_targets(trace, request)
-        async with self._judge_in_order(request):
-            record.request = request
-            await self._check(record, request, trace)
-            await self._audit.inspect_before_call(record)
+        await self._judge(record, request, trace)
+        if await self._open_pane(request):
+            await self._judge(record, request, trace)  # again, now that the pane has an id
         # No await between the end of the lock and the tool: the call keeps its place in the pane's queue.
         answer = to_answer(await tool.run(self._context(request, caller), **request.arguments))
         if not tool.shows_pane_text:
             return answer
         return sanitize_answer(answer, colors=bool(request.arguments.get("colors")))
+
+    async def _judge(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
+        """Let the policy check the call, and the audit note what can be seen only before it."""
+        async with self._judge_in_order(request):
+            record.request = request
+            await self._check(record, request, trace)
+            await self._audit.inspect_before_call(record)
+
+    async def _open_pane(self, request: CallRequest) -> bool:
+        """Open the named pane of a call that is allowed. Return False if there is none to open."""
+        planned = request.arguments.get("pane_id")
+        if not isinstance(planned, UnopenedPane):
+            return False
+        await self._refuse_bad_call(request)
+        given = {name: request.arguments.get(name) for name in ("cwd", "env")}
+        request.opened = await self._workspaces.open(request.tmux, planned.name, **given)
+        request.arguments["pane_id"] = request.opened.id
+        return True
+
+    async def _refuse_bad_call(self, request: CallRequest) -> None:
+        """Raise the error that the tool would raise, so that a call that cannot work opens no pane."""
+        if request.tool.dry_run is not None:
+            for error in await request.tool.dry_run(self._context(request, Caller()), **request.arguments):
+                raise error
 
     async def _check(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
         try:
@@ -250,7 +290,7 @@ class Dispatch:
         tmux = self._servers.get(socket)
         self._policy.check_server(tool, tmux)
         with without_policy_filter():
-            resolved = await tool.resolve_targets(tmux, arguments)
+            resolved = await tool.resolve_targets(tmux, arguments, self._workspaces)
         return CallRequest(tool, tmux, resolved, names_server=socket is not None)
 
     async def _check_part(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
@@ -299,7 +339,7 @@ def _names_given(tool: Tool | None, raw: Mapping[str, Any]) -> str:
 def _log_targets(trace: Trace, request: CallRequest) -> None:
     values = request.arguments.values()
     items = (item for value in values for item in (value if isinstance(value, list) else (value,)))
-    ids = [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
+    ids = [str(item) for item in items if isinstance(item, SessionId | WindowId | PaneId | UnopenedPane)]
     trace.debug("targets resolved", server=request.tmux.socket, targets=",".join(ids))
 
 

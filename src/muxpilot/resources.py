@@ -11,7 +11,7 @@ from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFou
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
 from muxpilot.terminal.sanitize import sanitize_text
-from muxpilot.tmux import ListedPane, PaneId, Window
+from muxpilot.tmux import ListedPane, PaneId, Tmux, Window
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer
@@ -69,6 +69,9 @@ class ResourceCalls(Protocol):
 
     async def may_read(self, name: str, **raw: Any) -> bool:
         """Return whether the policy allows a read."""
+
+    async def resolve_pane(self, tmux: Tmux, target: str) -> PaneId:
+        """Return the pane that an id, a name or a target means."""
 
     def is_tool_open(self, name: str) -> bool:
         """Return whether the policy allows some calls of a tool."""
@@ -228,7 +231,7 @@ class Resources:
 
     async def _follow_pane(self, target: str, ready: asyncio.Event, notify: Notify) -> None:
         tmux = self._servers.default
-        pane = await tmux.panes.get(await tmux.targets.resolve_pane(target))
+        pane = await tmux.panes.get(await self._dispatch.resolve_pane(tmux, target))
         while True:
             async with tmux.streams.open(pane.id) as stream:
                 if ready.is_set():

@@ -173,6 +173,11 @@ class WatchTiming:
     settle_checks: int = 10
     settle_check_s: float = 0.01
 
+    # A program draws its screen in several writes. After an input the screen is read when nothing was printed
+    # for this long, or after so many checks.
+    drawn_check_s: float = 0.03
+    drawn_checks: int = 10
+
     # Ports, addresses and files: the pause after the first look, its growth, and its limit. Short at first,
     # because most servers are ready within a second; bounded, because a look costs time of the processor.
     first_probe_pause_s: float = 0.05

@@ -38,6 +38,7 @@ AREAS = (
     "repl",
     "watch",
     "reading",
+    "workspace",
     "record",
     "policy",
     "audit",

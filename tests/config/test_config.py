@@ -252,6 +252,34 @@ def test_a_bad_log_level_is_refused_with_what_is_allowed(
     assert str(refused.value).startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("environment", "flag", "wanted"),
+    [
+        ({}, None, None),
+        ({"MUXPILOT_WORKSPACE": ""}, None, None),
+        ({"MUXPILOT_WORKSPACE": "team"}, None, "team"),
+        ({"MUXPILOT_WORKSPACE": "team"}, "other.1", "other.1"),
+        ({"MUXPILOT_WORKSPACE": "no name"}, "other", "other"),
+    ],
+)
+def test_the_workspace_is_the_flag_or_the_variable(
+    environment: dict[str, str], flag: str | None, wanted: str | None
+) -> None:
+    assert load_settings(environment, workspace=flag).workspace_name == wanted
+
+
+@pytest.mark.parametrize("name", ["a b", "a:b", "-t", "..", "#(x)", "$0", "x" * 65, "é"])
+def test_a_workspace_that_is_no_name_is_refused(name: str) -> None:
+    for environment, flag, source in (
+        ({}, name, "--workspace"),
+        ({"MUXPILOT_WORKSPACE": name}, None, "MUXP"),
+    ):
+        with pytest.raises(BadInput) as refused:
+            load_settings(environment, workspace=flag)
+        assert str(refused.value).startswith(source)
+        assert "Use letters, digits" in str(refused.value)
+
+
 def _keys(section: Any, where: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for row in fields(section):

@@ -38,6 +38,8 @@ LAYERS: dict[str, str] = {
     "tmux": "config journal processes shell_table terminal",
     # Jobs are recorded in the journal's folders, and continued on the streams of panes.
     "jobs": "journal tmux",
+    # config.workspace_name: the name of a workspace is a setting, and names of panes are of the same form.
+    "workspace": "config tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
     "watch": "jobs patterns processes reading shell_table shells terminal tmux",
@@ -46,21 +48,22 @@ LAYERS: dict[str, str] = {
     "record": "jobs journal pictures shells terminal tmux",
     "files": "tmux",
     "buffers": "patterns",
-    # config.scope: a tool says in which scopes it is offered.
-    "toolkit": "config terminal tmux",
+    # config.scope: a tool says in which scopes it is offered. workspace: a target may be the name of a pane.
+    "toolkit": "config terminal tmux workspace",
     # A tool may put a question to the person who uses the client.
-    "calls": "protocol tmux toolkit",
+    "calls": "protocol tmux toolkit workspace",
     "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
-    "toolkit watch",
+    "toolkit watch workspace",
     # tools: a dialect is a table over them.
-    "dialects": "config processes terminal tmux toolkit tools",
-    "policy": "config patterns processes shell_table tmux toolkit",
+    "dialects": "config processes terminal tmux toolkit tools workspace",
+    # workspace: a pane that a call would open is judged before it has an id.
+    "policy": "config patterns processes shell_table tmux toolkit workspace",
     "audit": "calls config processes tmux toolkit",
     "call_progress": "calls",
-    "dispatch": "call_progress calls config protocol tmux toolkit",
+    "dispatch": "call_progress calls config protocol tmux toolkit workspace",
     "resources": "terminal tmux toolkit",
     "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
-    "tmux tools watch",
+    "tmux tools watch workspace",
     "protocol": "",
     "web": "config",
     "server": "app calls config protocol resources toolkit watch web",
@@ -133,8 +136,13 @@ def test_no_package_imports_another_in_a_circle() -> None:
     assert open_rows == {}
 
 
-# command_answers: execute-command and run-on give the same answer.
-SHARED_BY_TOOLS = ("muxpilot.tools.context", "muxpilot.tools.command_answers")
+# command_answers: execute-command and run-on give the same answer. act_and_see: all tools that type take
+# `until`.
+SHARED_BY_TOOLS = (
+    "muxpilot.tools.context",
+    "muxpilot.tools.command_answers",
+    "muxpilot.tools.act_and_see",
+)
 
 
 def test_tools_do_not_import_each_other() -> None:

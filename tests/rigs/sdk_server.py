@@ -48,7 +48,7 @@ class SdkServer(Server[Any]):
         )
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        rows = [types.Tool.model_validate(tool.listing) for tool in self._app.dispatch.offered.values()]
+        rows = [types.Tool.model_validate(row) for row in self._app.dispatch.list_tools()]
         return types.ListToolsResult(tools=rows)
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:

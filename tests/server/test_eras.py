@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from muxpilot import __version__
 from muxpilot.config.scope import Scope
+from muxpilot.toolkit.listing import list_briefly
 from muxpilot.tools import TOOLS
 from tests.rigs.wire import ENVELOPE, HANDSHAKE_VERSIONS, MODERN_VERSION, Place, Wire, private_place
 
@@ -43,7 +44,7 @@ async def test_a_handshake_is_answered_in_the_version_that_was_asked_for(
         assert hello["serverInfo"]["name"] == "muxpilot"
         assert hello["serverInfo"]["version"] == __version__
         assert hello["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
-        assert "create-session" in hello["instructions"]
+        assert "execute-command" in hello["instructions"]
         assert await wire.result("ping") == {}
         tools = (await wire.result("tools/list"))["tools"]
         assert _names(tools) == _names((await modern.result("tools/list"))["tools"]) == _offered()
@@ -115,7 +116,7 @@ async def test_a_modern_client_discovers_what_there_is(modern: Wire) -> None:
     found = await modern.result("server/discover")
     assert found["supportedVersions"] == [MODERN_VERSION]
     assert found["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
-    assert "create-session" in found["instructions"]
+    assert "execute-command" in found["instructions"]
     assert found["_meta"][NAME_META]["name"] == "muxpilot"
 
 
@@ -161,7 +162,8 @@ def _offered() -> list[str]:
 
 
 def _schemas() -> list[Any]:
-    return [tool.listing["inputSchema"] for tool in TOOLS if Scope.AGENTIC in tool.scopes]
+    tools = tuple(tool for tool in TOOLS if Scope.AGENTIC in tool.scopes)
+    return [row["inputSchema"] for row in list_briefly(tools)]
 
 
 def _names(tools: list[dict[str, Any]]) -> list[str]:

@@ -54,6 +54,7 @@ def app_with_question(socket: str) -> App:
         app.servers,
         lambda request, caller, check_part: Context(request.tmux, app.services, caller, check_part),
         locks=app.services.locks,
+        workspaces=app.services.workspaces,
     )
     return app
 

@@ -264,6 +264,7 @@ async def test_a_call_ends_within_its_deadline_while_tmux_is_stopped(place: Plac
         app.servers,
         lambda request, caller, check_part: Context(request.tmux, app.services, caller, check_part),
         locks=app.services.locks,
+        workspaces=app.services.workspaces,
     )
     try:
         place.tmux("new-session", "-d", "-s", "deadline")

@@ -74,6 +74,9 @@ SCRIPT: list[Step] = [
     ("record-pane", {"paneId": "{cat}", "action": "start"}, {}),
     ("record-pane", {"paneId": "{cat}", "action": "stop"}, {}),
     ("send-keys", {"paneId": "{cat}", "keys": "it's; `id` #{x} 😀", "enter": True}, {}),
+    ("send-keys", {"paneId": "{cat}", "keys": "seen", "enter": True, "until": "quiet:1500"}, {}),
+    ("read-screen", {"paneId": "{cat}", "rows": [0, 4]}, {}),
+    ("send-mouse", {"paneId": "{cat}", "row": 0, "column": 0}, {}),
     ("paste-text", {"paneId": "{cat}", "content": "two\nlines", "enter": True}, {}),
     ("send-hex", {"paneId": "{cat}", "hex": "61 0a"}, {}),
     ("write-to-display", {"paneId": "{cat}", "text": "$(id)"}, {}),
@@ -101,7 +104,7 @@ SCRIPT: list[Step] = [
     ("execute-command", {"paneId": "{pane}", "command": "python3 -q", "timeoutSeconds": 15}, {}),
     ("run-in-repl", {"paneId": "{pane}", "input": "print(6 * 7)"}, {}),
     *((name, {"paneId": "{cat}"}, {}) for name in sorted(NAMES) if re.fullmatch(r"send-[a-z-]+", name)
-      and name not in ("send-keys", "send-hex", "send-cancel", "send-eof")),
+      and name not in ("send-keys", "send-hex", "send-mouse", "send-cancel", "send-eof")),
     ("send-cancel", {"paneId": "{pane}"}, {}),
     ("send-eof", {"paneId": "{half}"}, {}),
     ("kill-window", {"windowId": "{w}"}, {}),
@@ -169,7 +172,15 @@ async def test_every_tool_answers_on_another_host_as_it_does_here(rig: Rig) -> N
     for mine, theirs in zip(here, there, strict=True):
         assert theirs == mine
     failed = {tool for tool, is_error, _ in here if is_error}
-    assert failed == {"get-current-session", "detach-client"}, failed
+    # No person is attached, and cat has not asked for the mouse.
+    assert failed == {"get-current-session", "detach-client", "send-mouse"}, failed
+
+
+async def test_an_input_there_cannot_wait_for_a_port_here(rig: Rig) -> None:
+    made = await rig.call("create-session", name="inputs", socket="far")
+    words = await rig.fails("send-keys", paneId=made["paneId"], keys="x", until="port:80", socket="far")
+    assert "looks at this machine" in words
+    await rig.call("kill-session", sessionId="inputs", socket="far")
 
 
 async def test_what_became_of_a_command_there_is_a_resource_too(rig: Rig) -> None:

@@ -29,6 +29,16 @@ async def test_commands_run_in_the_shell_of_a_far_pane(far: RemoteHost, shell: s
     assert "muxpilot" not in screen
 
 
+async def test_a_named_pane_is_opened_there_and_found_again(far: RemoteHost) -> None:
+    first = await far.call("execute-command", command="kept=1; pwd; echo $PAGER", paneId="named")
+    assert (first["pane"], first["created"]) == ("named", True)
+    assert first["output"].splitlines()[1:] == ["cat"]
+    again = await far.call("execute-command", command="echo $kept", paneId="named")
+    assert (again["paneId"], again["output"], again["created"]) == (first["paneId"], "1\n", False)
+    assert "'nope' not found" in await far.fails("capture-pane", paneId="nope")
+    await far.call("kill-pane", paneId="named")
+
+
 async def test_the_status_of_a_far_shell_that_ends_is_told(far: RemoteHost) -> None:
     pane = await far.pane()
     assert (await far.run(pane, "true"))["exitCode"] == 0

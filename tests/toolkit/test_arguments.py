@@ -33,7 +33,7 @@ def test_the_schema_says_it_all() -> None:
     assert schema == {
         "type": "object",
         "properties": {
-            "paneId": {"type": "string", "description": "%3 or a target"},
+            "paneId": {"type": "string", "description": "Name, %3 or target"},
             "text": {"type": "string", "description": "What to say"},
             "maxLines": {
                 "type": "integer",
@@ -65,7 +65,7 @@ def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], valu
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"text": "hi"}, "The argument 'paneId' is missing. It is: %3 or a target."),
+        ({"text": "hi"}, "The argument 'paneId' is missing. It is: Name, %3 or target."),
         ({"paneId": "%1"}, "The argument 'text' is missing. It is: What to say."),
         ({**GOOD, "text": None}, "The argument 'text' must be a string, not null."),
         ({**GOOD, "maxLines": 10}, "The argument 'maxLines' must be from 1 to 9, not 10."),

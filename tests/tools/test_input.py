@@ -78,13 +78,18 @@ async def start_recorder(rig: Rig, pane: Shell, file: Path, modes: str = "") -> 
     return InputRecorder(rig, made.pane, file)
 
 
+def sent(pane: str) -> dict[str, object]:
+    """Return the answer of send-keys for a pane that has no name."""
+    return {"paneId": pane, "pane": None, "created": False}
+
+
 async def test_literal_text_arrives_exactly(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
     ear = await start_recorder(rig, pane, tmp_path / "heard")
     for text in TEXTS:
-        assert await call("send-keys", paneId=ear.pane, keys=text) == {"paneId": ear.pane}
+        assert await call("send-keys", paneId=ear.pane, keys=text) == sent(ear.pane)
         assert await ear.got() == text.encode()
         answer = await call("paste-text", paneId=ear.pane, content=text)
-        assert answer == {"paneId": ear.pane, "bytes": len(text.encode())}
+        assert answer == {**sent(ear.pane), "bytes": len(text.encode())}
         assert await ear.got() == text.encode()
     assert rig.raw("list-buffers") == ""
 
@@ -98,7 +103,7 @@ async def test_key_names_are_pressed(rig: Rig, call: Call, pane: Shell, tmp_path
         "Up Up Down": b"\x1b[A\x1b[A\x1b[B",
         "M-x ;": b"\x1bx;",
     }.items():
-        assert await call("send-keys", paneId=ear.pane, keys=keys, literal=False) == {"paneId": ear.pane}
+        assert await call("send-keys", paneId=ear.pane, keys=keys, literal=False) == sent(ear.pane)
         assert await ear.got() == data, keys
 
 
@@ -108,7 +113,7 @@ async def test_text_that_is_a_keys_name_is_typed_with_a_hint(
 ) -> None:
     ear = await start_recorder(rig, pane, tmp_path / "heard")
     answer = await call("send-keys", paneId=ear.pane, keys=keys)
-    assert set(answer) == {"paneId", "hint"}
+    assert set(answer) == {*sent(ear.pane), "hint"}
     assert keys in answer["hint"]
     assert "literal" in answer["hint"]
     assert await ear.got() == keys.encode()
@@ -119,7 +124,7 @@ async def test_other_text_carries_no_hint(
     rig: Rig, call: Call, pane: Shell, tmp_path: Path, keys: str
 ) -> None:
     ear = await start_recorder(rig, pane, tmp_path / "heard")
-    assert await call("send-keys", paneId=ear.pane, keys=keys) == {"paneId": ear.pane}
+    assert await call("send-keys", paneId=ear.pane, keys=keys) == sent(ear.pane)
 
 
 async def test_enter_follows_each_repeat(rig: Rig, call: Call, pane: Shell, tmp_path: Path) -> None:
@@ -210,7 +215,7 @@ async def test_one_key_tools_press_their_key(rig: Rig, call: Call, pane: Shell, 
 
 
 async def test_there_are_no_other_one_key_tools(rig: Rig) -> None:
-    others = {"send-keys", "send-hex"}
+    others = {"send-keys", "send-hex", "send-mouse"}
     assert {name for name in rig.tools if name.startswith("send-")} - others == set(ONE_KEY)
 
 

@@ -20,10 +20,11 @@ async def test_a_command_is_started_and_its_ready_line_awaited(call: Call, pane:
     assert answer["paneState"]["isAlive"] is True
 
 
-async def test_a_command_without_a_pane_gets_a_session_of_its_own(call: Call, rig: Rig) -> None:
+async def test_a_command_without_a_pane_gets_the_pane_main(call: Call, rig: Rig) -> None:
     answer = await call("start-and-watch", command="echo re''ady; exec sleep 60", pattern="ready")
     assert answer["event"] == "pattern:ready"
     assert answer["output"] == "ready"
+    assert (answer["pane"], answer["created"]) == ("main", True)
     size = rig.raw("display-message", "-p", "-t", answer["paneId"], "#{window_width}x#{window_height}")
     assert size == "200x50"
     await call("kill-pane", paneId=answer["paneId"])

@@ -93,7 +93,7 @@ async def test_the_cursor_of_start_and_watch_goes_on_where_its_output_ends(
     made = await pane("bash --norc")
     command = "echo ready; read x; echo la''ter"
     answer = await call("start-and-watch", paneId=made.pane, command=command, pattern="ready", timeout=20)
-    assert set(answer) == RESULT
+    assert set(answer) == {*RESULT, "created"}
     assert (answer["event"], answer["output"]) == ("pattern:ready", "ready")
     await type_and_see(rig, call, made.pane, "", "later")
     after = await watch_since(call, made.pane, answer["cursor"], "exit")

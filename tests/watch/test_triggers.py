@@ -10,11 +10,12 @@ import pytest
 import muxpilot.watch
 from muxpilot.errors import BadInput
 from muxpilot.tmux import PaneStream
-from muxpilot.watch.pane_watch import PaneWatch, WatchStart
+from muxpilot.watch.pane_watch import PaneWatch
 from muxpilot.watch.probes import Probes
-from muxpilot.watch.trigger import Trigger, TriggerType
+from muxpilot.watch.trigger import Trigger, TriggerSource, TriggerType
 from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
 from muxpilot.watch.urls import parse_url
+from muxpilot.watch.watch_start import WatchStart
 from tests.watch.test_pane_watch import PANE
 
 
@@ -192,7 +193,7 @@ def test_no_other_module_of_watches_knows_a_trigger_by_its_name() -> None:
     assert wrong == []
 
 
-def _parse_nothing(kind: TriggerType, word: str, text: str, hosts: tuple[str, ...]) -> Trigger:
+def _parse_nothing(kind: TriggerType, word: str, text: str, source: TriggerSource) -> Trigger:
     return Trigger(word, kind)
 
 
@@ -219,7 +220,7 @@ async def _find_at_once(trigger: Trigger, probes: Probes, folder: str) -> str:
 )
 async def test_a_new_trigger_needs_only_a_row(row: TriggerType, detail: str) -> None:
     stream = PaneStream(PANE.id)
-    triggers = [row.parse(row, "new", "", ())]
+    triggers = [row.parse(row, "new", "", TriggerSource("triggers", ()))]
     watch = PaneWatch(PANE, WatchStart(0), triggers=triggers, timeout_s=10.0)
     if row.on_output is not None:
         stream.feed(b"a line\n")

@@ -10,8 +10,9 @@ import pytest
 
 from muxpilot.tmux import PaneStream
 from muxpilot.tmux.streams import ExitStatus
-from muxpilot.watch.pane_watch import PaneWatch, WatchStart
+from muxpilot.watch.pane_watch import PaneWatch
 from muxpilot.watch.triggers import parse_triggers
+from muxpilot.watch.watch_start import WatchStart
 from tests.watch.test_pane_watch import LIMIT_S, PANE
 
 

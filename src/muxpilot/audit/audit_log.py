@@ -82,6 +82,7 @@ class AuditLog:
             line["resource"] = redact(record.uri)
         for name, value in _describe_arguments(record).items():
             line.setdefault(redact(name)[:100], value)
+        line |= _describe_opened(record)
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
@@ -133,6 +134,14 @@ def _describe_arguments(record: CallRecord) -> Mapping[str, Any]:
         else:
             found[name] = redact(value, name)
     return found
+
+
+def _describe_opened(record: CallRecord) -> dict[str, Any]:
+    """Return the pane that was opened for the call, by its name and id. The call may have named none."""
+    opened = record.request.opened if record.request is not None else None
+    if opened is None:
+        return {}
+    return {"paneId": opened.id, "pane": opened.name, "created": opened.is_new}
 
 
 def _flagged_arguments(tool: Tool, flags: Set[ArgumentFlag]) -> frozenset[str]:

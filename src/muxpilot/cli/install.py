@@ -85,6 +85,7 @@ def _server_command(settings: Settings, arguments: Namespace) -> list[str]:
         "--audit-full": settings.audit.full,
     }
     given = [word for flag, path in files.items() if path for word in (flag, os.path.abspath(path))]
+    given += ["--workspace", arguments.workspace] if arguments.workspace else []
     given += ["--log-level", settings.log_level] if arguments.log_level else []
     return [*start, *scope, *socket, *shell, *given, *(("--channel",) if settings.channel else ())]
 

@@ -31,6 +31,7 @@ _SETTING_FLAGS = (
     "http_token_file",
     "http_workers",
     "log_level",
+    "workspace",
 )
 
 _DESCRIPTION = "Give AI agents tmux. Without a command, muxpilot serves MCP on stdin and stdout."
@@ -113,7 +114,11 @@ def _build_parser() -> argparse.ArgumentParser:
     view.add_argument("--port", type=int, default=0, metavar="N", help="listen on this port (any free one)")
     sandbox = _add_command(commands, "sandbox", "serve from inside bubblewrap: one folder, no network")
     sandbox.add_argument(
-        "--workspace", default=".", metavar="DIR", help="the folder; it is /workspace inside (.)"
+        "--workspace",
+        default=".",
+        dest="folder",
+        metavar="DIR",
+        help="the folder; it is /workspace inside (.)",
     )
     sandbox.add_argument("--net", action="store_true", help="allow network access")
     sandbox.add_argument("server", metavar="-- ARGS", nargs="*", help="arguments for the server")
@@ -125,8 +130,13 @@ def _build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_common_flags(parser: argparse.ArgumentParser, *, is_main: bool = True) -> None:
-    """Add the flags that may come before or after a command. After it, an absent flag changes nothing."""
+def _add_common_flags(
+    parser: argparse.ArgumentParser, *, is_main: bool = True, has_folder: bool = False
+) -> None:
+    """Add the flags that may come before or after a command. After it, an absent flag changes nothing.
+
+    The command `sandbox` has a flag `--workspace` of its own, for a folder (`has_folder`).
+    """
     missing = None if is_main else argparse.SUPPRESS
     scopes = ", ".join(scope.value for scope in Scope)
     parser.add_argument("--scope", default=missing, help=f"which tools to offer: {scopes} (TMUX_MCP_SCOPE)")
@@ -155,6 +165,13 @@ def _add_common_flags(parser: argparse.ArgumentParser, *, is_main: bool = True) 
     parser.add_argument(
         "--channel", default=missing, action="store_true", help="push the results of watches (Claude Code)"
     )
+    if not has_folder:
+        parser.add_argument(
+            "--workspace",
+            default=missing,
+            metavar="NAME",
+            help="the session of named panes (MUXPILOT_WORKSPACE; agent-FOLDER)",
+        )
     parser.add_argument(
         "--log-level",
         default=missing,
@@ -167,5 +184,5 @@ def _add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, words: str
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=words, description=words)
-    _add_common_flags(parser, is_main=False)
+    _add_common_flags(parser, is_main=False, has_folder=name == "sandbox")
     return parser

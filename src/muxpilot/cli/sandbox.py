@@ -50,7 +50,7 @@ _NO_SOCKETS = (
 def run(settings: Settings, arguments: Namespace) -> int:
     """Check that bubblewrap can start, then replace this process by the server inside it."""
     version.require_installed()
-    workspace = _resolve_workspace(arguments.workspace)
+    workspace = _resolve_workspace(arguments.folder)
     argv = [
         *_bubblewrap_command(),
         *_mount_flags(workspace, net=arguments.net),
@@ -193,7 +193,8 @@ def _server_flags(arguments: Namespace) -> list[str]:
                 f"{flag} is before the --.", f"Give it to the server: muxpilot sandbox -- {flag} …"
             )
     scope = ["--scope", arguments.scope] if arguments.scope else []
-    return [*scope, *(["--log-level", arguments.log_level] if arguments.log_level else [])]
+    workspace = ["--workspace", arguments.workspace] if arguments.workspace else []
+    return [*scope, *workspace, *(["--log-level", arguments.log_level] if arguments.log_level else [])]
 
 
 def _check_that_it_starts(argv: list[str]) -> None:

@@ -12,9 +12,10 @@ from muxpilot.config.model import AuditSettings, Settings
 
 def run(settings: Settings, arguments: Namespace) -> int:
     """Print each tool's name and first line, or the JSON that a client gets."""
-    offered = list(build(replace(settings, channel=False, audit=AuditSettings())).dispatch.offered.values())
+    dispatch = build(replace(settings, channel=False, audit=AuditSettings())).dispatch
+    offered = list(dispatch.offered.values())
     if arguments.json:
-        print(json.dumps({"tools": [tool.listing for tool in offered]}, ensure_ascii=False, indent=2))
+        print(json.dumps({"tools": dispatch.list_tools()}, ensure_ascii=False, indent=2))
         return 0
     width = max((len(tool.exposed_name) for tool in offered), default=0)
     for tool in offered:

@@ -15,6 +15,7 @@ from muxpilot.config.model import (
     ToolFilter,
 )
 from muxpilot.config.scope import Scope
+from muxpilot.config.workspace_name import is_name
 from muxpilot.errors import BadInput
 from muxpilot.trace import DEFAULT_LEVEL, parse_level
 
@@ -36,6 +37,7 @@ def load_settings(
     http_token_file: str | None = None,
     http_workers: str | None = None,
     log_level: str | None = None,
+    workspace: str | None = None,
 ) -> Settings:
     """Combine flags, variables and the file. An empty variable counts as unset; an empty flag is refused."""
     _refuse_empty(
@@ -46,6 +48,7 @@ def load_settings(
         audit=audit,
         audit_full=audit_full,
         log_level=log_level,
+        workspace=workspace,
     )
     path = config or environment.get("TMUX_MCP_CONFIG") or None
     document, lines = _load_document(path)
@@ -57,12 +60,14 @@ def load_settings(
         ssh=ssh or environment.get("TMUX_MCP_SSH") or document.ssh.remote,
         channel=bool(channel),
         http=_parse_http(http, http_token_file, workers=http_workers),
+        workspace_name=_check_workspace_name(environment, workspace),
         log_level=_check_log_level(environment, log_level),
         security=_apply_tools_variable(document.security, tools),
         tracking=document.tracking,
         search=document.search,
         watch=document.watch,
         audit=_merge_audit(document.audit, environment, audit, audit_full),
+        workspace=document.workspace,
         servers=document.servers,
         origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, _find_ssh_origin(environment, ssh)),
     )
@@ -97,6 +102,15 @@ def _merge_audit(
         path=path or environment.get("TMUX_DEBUG_AUDIT") or table.path,
         full=full or environment.get("TMUX_DEBUG_AUDIT_FULL") or table.full,
     )
+
+
+def _check_workspace_name(environment: Mapping[str, str], flag: str | None) -> str | None:
+    """Return the name of the flag or MUXPILOT_WORKSPACE, or None. Raise BadInput if it is no name."""
+    given = flag or environment.get("MUXPILOT_WORKSPACE")
+    if given and not is_name(given):
+        source = "--workspace" if flag else "MUXPILOT_WORKSPACE"
+        raise BadInput(f"{source} {given[:80]!r} is not a name.", "Use letters, digits, -, _ and . only.")
+    return given or None
 
 
 def _apply_tools_variable(security: SecuritySettings, text: str) -> SecuritySettings:

@@ -125,6 +125,14 @@ class AuditSettings:
 
 
 @record
+class WorkspaceSettings:
+    plain_pagers: bool = key(
+        "`true`: named panes start with `PAGER=cat` and the like; `false`: as the person has set them",
+        default=True,
+    )
+
+
+@record
 class ServerEntry:
     """One `[servers.NAME]`: `socket: "NAME"` in a call means this tmux server."""
 
@@ -175,12 +183,15 @@ class Settings:
     ssh: str | None = None
     channel: bool = False
     http: HttpSettings | None = None
+    # None: the workspace is named after the folder that muxpilot was started in.
+    workspace_name: str | None = None
     log_level: str = DEFAULT_LEVEL
     security: SecuritySettings = SecuritySettings()
     tracking: TrackingSettings = TrackingSettings()
     search: SearchSettings = SearchSettings()
     watch: WatchSettings = WatchSettings()
     audit: AuditSettings = AuditSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
     servers: Mapping[str, ServerEntry] = field(default_factory=dict)
     origin: Origin = Origin()
 
@@ -196,4 +207,5 @@ class Document:
     search: SearchSettings = SearchSettings()
     watch: WatchSettings = WatchSettings()
     audit: AuditSettings = AuditSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
     servers: Mapping[str, ServerEntry] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from muxpilot.toolkit.arguments import Argument, arguments_of
 from muxpilot.toolkit.spec import Tool, ToolFacts
 from muxpilot.tools import TOOLS
 from muxpilot.tools.context import Context
+from muxpilot.workspace import Workspaces
 
 ResolveTargets = Callable[[Tmux, dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -95,7 +96,10 @@ class DialectTool(Tool):
         tools = self.variants[2].values() if self.variants is not None else (self,)
         return any(not is_closed(tool.name) for tool in tools)
 
-    async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def resolve_targets(
+        self, tmux: Tmux, arguments: dict[str, Any], workspaces: Workspaces
+    ) -> dict[str, Any]:
+        """Replace targets as the dialect does. It has no names of panes."""
         return arguments if self.resolve is None else await self.resolve(tmux, arguments)
 
     def error_text(self, error: MuxpilotError) -> str:

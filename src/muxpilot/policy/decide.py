@@ -41,8 +41,11 @@ class CallFacts:
     panes: tuple[frozenset[str], ...] = ()
     makes_session: bool = False
     makes_pane: bool = False
+    # Whether a named pane is opened for the call, or its program is started again.
+    opens_pane: bool = False
     is_raw: bool = False
     kills: bool = False
+    shows: bool = False
     own_pane: str | None = None
     foreign: str | None = None
     texts: tuple[ShellText, ...] = ()
@@ -91,10 +94,15 @@ def _check_tool(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
         return verdict
     if facts.is_raw and not policy.allows_raw_mode:
         return _deny("security.allow_raw_mode", "rawMode and noEnter are not allowed")
-    if facts.makes_session and not policy.allows_create:
-        return _deny("security.allow_create", "it would create a session")
+    if (facts.makes_session or facts.opens_pane) and not policy.allows_create:
+        return _deny(
+            "security.allow_create",
+            f"it would {'create a session' if facts.makes_session else 'open a pane'}",
+        )
     if facts.kills and not policy.allows_kill:
         return _deny("security.allow_kill", "it would kill what runs there")
+    if facts.shows and not policy.allows_capture:
+        return _deny("security.allow_capture", "it would show what the pane shows")
     return None
 
 

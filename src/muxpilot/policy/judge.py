@@ -27,6 +27,7 @@ from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.trace import area
+from muxpilot.workspace import UnopenedPane
 
 _LONGEST_WAIT_S = 10.0
 _ASK_AGAIN_S = 0.25
@@ -74,7 +75,9 @@ class PolicyJudge:
         _raise_if_denied(tool, verdict, stage="call")
         await self._wait_for_person(tool, tmux, arguments)
         for pane, line in lines.items():
-            self._input_lines.set(tmux.socket, pane, line)
+            # A pane that is still to be opened has no line yet. The call is checked again when it has an id.
+            if pane:
+                self._input_lines.set(tmux.socket, pane, line)
 
     async def _decide(
         self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.InputLine]
@@ -89,9 +92,11 @@ class PolicyJudge:
             sessions=reached.sessions,
             panes=tuple(place.names for place in reached.panes),
             makes_session=makes_session(tool, arguments),
-            makes_pane=tool.creates_pane,
+            makes_pane=tool.creates_pane or _opens_new_pane(arguments),
+            opens_pane=isinstance(arguments.get("pane_id"), UnopenedPane),
             is_raw=_is_raw(arguments),
             kills=tool.kills_if is not None and bool(arguments.get(tool.kills_if)),
+            shows=tool.shows_if is not None and bool(arguments.get(tool.shows_if)),
             own_pane=await find_own_pane(tool, tmux, arguments, self._environment),
             foreign=None if self.policy.allows_foreign else await find_foreign_target(tool, tmux, arguments),
         )
@@ -209,6 +214,12 @@ def _collect_texts(
         elif ArgumentFlag.SHELL in argument.flags:
             texts.append(ShellText(value))
     return texts, after
+
+
+def _opens_new_pane(arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a pane is opened for the call. A dead one that is started again keeps its id."""
+    planned = arguments.get("pane_id")
+    return isinstance(planned, UnopenedPane) and planned.dead_pane is None
 
 
 def _is_raw(arguments: Mapping[str, Any]) -> bool:

@@ -30,6 +30,7 @@ class Policy:
     allows_raw_mode: bool = True
     allows_create: bool = True
     allows_kill: bool = True
+    allows_capture: bool = True
     allows_foreign: bool = True
     person_pause_s: int = 0
     # The tools that a reader of resources represents: it is closed if one of them is.
@@ -68,6 +69,7 @@ def load_policy(settings: Settings, tools: Sequence[Tool]) -> Policy:
         allows_raw_mode=security.allow_raw_mode,
         allows_create=security.allow_create,
         allows_kill=security.allow_kill,
+        allows_capture=security.allow_capture,
         allows_foreign=security.allow_foreign,
         person_pause_s=security.person_pause_seconds,
         stands_for={tool.name: tool.stands_for for tool in tools if tool.stands_for is not None},

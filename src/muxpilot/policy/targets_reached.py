@@ -11,6 +11,7 @@ from muxpilot.records import record
 from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
 from muxpilot.tmux.models import PANE, WINDOW
 from muxpilot.toolkit.spec import Effect, Tool
+from muxpilot.workspace import UnopenedPane
 
 
 @record
@@ -104,6 +105,9 @@ async def find_reached_targets(tool: Tool, tmux: Tmux, arguments: Mapping[str, A
     panes: list[PanePlace] = []
     reaches_inside = tool.effect is not Effect.READ or tool.shows_contents
     shown_in = map_.sessions_of if tool.effect is Effect.READ else map_.every_session_of
+    planned = arguments.get("pane_id")
+    if isinstance(planned, UnopenedPane) and planned.session_id is not None:
+        sessions.append(map_.session(planned.session_id))
     for target in target_ids(arguments):
         if isinstance(target, SessionId):
             sessions.append(map_.session(target))
@@ -122,22 +126,25 @@ async def find_reached_targets(tool: Tool, tmux: Tmux, arguments: Mapping[str, A
 def _new_session_names(tool: Tool, arguments: Mapping[str, Any]) -> list[frozenset[str]]:
     """Return the names that a call gives to a session. A session without a name gets an empty set."""
     given = [arguments.get(name) for name in tool.session_names]
+    planned = arguments.get("pane_id")
+    if isinstance(planned, UnopenedPane) and planned.session_id is None:
+        given.append(planned.session_name)
     names = [frozenset(_usable_names(str(name))) for name in given if name is not None]
     return names or ([frozenset()] if makes_session(tool, arguments) else [])
 
 
 def makes_session(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a call creates a session: it is its purpose, or it would type and names no pane."""
-    if tool.creates_session:
-        return True
-    takes_pane = any(argument.name == "pane_id" for argument in tool.arguments)
-    return tool.effect is Effect.TYPE and takes_pane and arguments.get("pane_id") is None
+    """Return whether a call creates a session: it is its purpose, or it opens the first named pane."""
+    planned = arguments.get("pane_id")
+    return tool.creates_session or (isinstance(planned, UnopenedPane) and planned.session_id is None)
 
 
 def target_ids(arguments: Mapping[str, Any]) -> list[SessionId | WindowId | PaneId]:
     """Return all ids of sessions, windows and panes in a call's arguments."""
     found: list[SessionId | WindowId | PaneId] = []
     for value in arguments.values():
+        if isinstance(value, UnopenedPane):
+            found += [value.dead_pane] if value.dead_pane is not None else []
         items = value if isinstance(value, list) else [value]
         found += [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
     return found

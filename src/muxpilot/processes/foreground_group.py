@@ -7,6 +7,7 @@ from os.path import basename
 
 from muxpilot.processes.facts import BlockedOn, ForegroundProcess, WaitKind
 from muxpilot.processes.proc import ProcessStat, ProcReader, TerminalDevice, find_stat
+from muxpilot.processes.screen_programs import name_behind_link
 from muxpilot.processes.system_calls import find_wait
 from muxpilot.shell_table import ShellKind, recognize_shell, takes_commands
 
@@ -85,7 +86,7 @@ def _inspect(
     is_idle = stat.is_gone or stat.is_stopped
     return ForegroundProcess(
         stat.pid,
-        _command_name(stat, argv),
+        name_behind_link(_command_name(stat, argv), exe),
         stat.state,
         stat.pid == stat.group,
         _find_shell(proc, stat, [exe] if exe else [stat.name, _command_name(stat, argv)], argv, tty),

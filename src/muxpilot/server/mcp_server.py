@@ -70,7 +70,7 @@ class MuxpilotServer:
     @functools.cached_property
     def introduction(self) -> Introduction:
         """Return what clients ask for first."""
-        tools = to_json_text({"tools": [tool.listing for tool in self._app.dispatch.offered.values()]})
+        tools = to_json_text({"tools": self._app.dispatch.list_tools()})
         return Introduction(self._describe(), tools)
 
     def _describe(self) -> dict[str, Any]:

@@ -84,10 +84,10 @@ PROMPTS = {
                 PromptArgument("goal", "what to do in it", is_required=True),
             ),
             "Drive {program} in a tmux pane until this is done: {goal}\n\n"
-            "Start it with create-session or split-pane. Then repeat until the goal is reached: look with "
-            "capture-pane, decide on one step, take it with send-keys (literal: false for keys such as "
-            "Escape, Up or C-x), and look again. Never send keys without looking. Quit the program in its "
-            "own way.",
+            "Start it with create-session or split-pane, and look with capture-pane. Then repeat until "
+            "the goal is reached: decide on one step, take it with send-keys (literal: false for keys like "
+            "Escape, Up or C-x) and until: quiet:300, and read in the answer what changed and what is "
+            "highlighted. Quit the program in its own way.",
         ),
     )
 }

@@ -154,8 +154,10 @@ class CommandRegistry:
     async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands:
         """Return the shells of a pane, and follow them from now on."""
         known = self.find_pane(tmux, pane)
-        if known is not None and known.end_reason is None:
-            return known
+        if known is not None:
+            await known.note_replacement()
+            if known.end_reason is None:
+                return known
         row = await tmux.panes.get(pane)
         if row.is_dead:
             raise PaneDead(f"The program of pane {pane!r} has ended.")

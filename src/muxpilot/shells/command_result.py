@@ -13,8 +13,9 @@ class CommandResult:
     """How a command is now, with its output or an excerpt of it.
 
     `pane` is the name of the pane in the workspace. `cursor` is None if the pane is gone. The fields after it
-    are there only where they say something: `output_bytes` and `resource_uri` where output is left out,
-    `command` where the caller may not know it, `screen` where a full-screen program waits for keys.
+    are there only where they say something: `created` where the call could open the pane, `output_bytes` and
+    `resource_uri` where output is left out, `command` where the caller may not know it, `screen` where a
+    full-screen program waits for keys.
     """
 
     command_id: str
@@ -29,6 +30,7 @@ class CommandResult:
     waiting_for: str | None
     elapsed_ms: int
     cursor: str | None
+    created: bool | None = None
     reason: str = ""
     output_bytes: int = 0
     resource_uri: str = ""
@@ -41,6 +43,7 @@ class CommandResult:
         command: Command,
         part: OutputPart,
         *,
+        pane: str | None,
         resource_uri: str,
         cursor: str | None = None,
         screen: str = "",
@@ -53,7 +56,7 @@ class CommandResult:
         return cls(
             command_id=command.id,
             pane_id=command.pane,
-            pane=None,
+            pane=pane,
             status=command.status.value,
             exit_code=command.exit_code,
             output=part.text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muxpilot.errors import Refused
 from muxpilot.processes.decide import NESTED_TERMINALS, ForegroundState
 from muxpilot.processes.repl_prompts import is_known_prompt
-from muxpilot.processes.screen_programs import SCREEN_PROGRAMS
+from muxpilot.processes.screen_programs import SCREEN_PROGRAMS, describe_screen_program
 from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.terminal.prompt_signs import looks_like_line_prompt, looks_like_remote_shell_prompt
@@ -74,7 +74,7 @@ def describe_input(kind: str, state: ForegroundState, line: str) -> str:
     shown = line.strip()[-_SHOWN:]
     program = SCREEN_PROGRAMS.get(state.foreground_cmd)
     if program is not None and program.kind == kind:
-        return f"The {kind} {state.foreground_cmd} is in front. Leave it with {program.leave_keys}."
+        return describe_screen_program(state.foreground_cmd)
     if is_known_prompt(line, state.foreground_cmd):
         return f"It is at its prompt: {shown!r}. {_USE_REPL}."
     if kind == "key" and not shown:

@@ -311,6 +311,18 @@ class PaneCommands:
             self._queue.clear()
             self.pane.notify()
 
+    async def note_replacement(self) -> None:
+        """Wait until the end of the pane's program is noted, if another was started in its place.
+
+        Both a respawn by this process and one by another are noticed a moment later.
+        """
+        stream = self.pane.stream
+        if self.exit_keeper.is_reporting or (stream is not None and stream.end_event is not None):
+            with suppress(NotFound):
+                row = await self.pane.tmux.panes.get(self.pane.pane)
+                if not row.is_dead and row.pid != self.pane.row.pid:
+                    await self.pane.activity.wait_until(lambda: False, self.pane.timing.dead_pane_s)
+
     async def _handle_end(self, event: End) -> None:
         status, signal = event.status, event.signal
         if status is not None:

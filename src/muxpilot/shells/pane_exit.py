@@ -22,6 +22,7 @@ from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 from muxpilot.tmux.objects.recorded_exit import (
+    REMAINED_OPTION,
     forget_exit,
     read_exit,
     remove_hook_command,
@@ -31,9 +32,6 @@ from muxpilot.tmux.streams import ExitStatus
 
 _RECOVERED_ROWS = 2000
 _DEAD_PANE_MESSAGE = "Pane is dead"  # tmux writes it below the last row
-# Holds the value that remain-on-exit had, for the next muxpilot if this one is killed.
-# Other versions of muxpilot read this option too, so its name must stay as it is.
-_SAVED_OPTION = "@muxpilot_remained"
 
 
 class OnEnd(Protocol):
@@ -57,6 +55,11 @@ class ExitKeeper:
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._releasing: asyncio.Task[None] | None = None
+
+    @property
+    def is_reporting(self) -> bool:
+        """Return whether the pane's process has ended; how it ended may still be read."""
+        return self._reporting is not None
 
     def watch_process(self) -> None:
         """Wait in the background for the end of the pane's process.
@@ -105,7 +108,7 @@ class ExitKeeper:
             # Without a journal the last output must be read from the screen before the pane is closed.
             self.has_hook = self._pane.stream is not None and self._pane.stream.is_journaled
             hook = True if self.has_hook else None
-            await self._set_options((_SAVED_OPTION, self._saved), ("remain-on-exit", "on"), hook=hook)
+            await self._set_options((REMAINED_OPTION, self._saved), ("remain-on-exit", "on"), hook=hook)
             self._pane.trace.debug("pane is kept when its program ends", before=self._saved)
 
     async def _set_options(self, *options: tuple[str, ...], hook: bool | None = None) -> str:
@@ -116,7 +119,7 @@ class ExitKeeper:
         """
         pane = self._pane.pane
         hooks = () if hook is None else (self._hook_command(is_set=hook),)
-        wanted = f"#{{?{_SAVED_OPTION},#{{{_SAVED_OPTION}}},#{{remain-on-exit}}}}"
+        wanted = f"#{{?{REMAINED_OPTION},#{{{REMAINED_OPTION}}},#{{remain-on-exit}}}}"
         reply = await self._pane.tmux.connection.run(
             *(("set-option", "-p", "-t", pane, *option) for option in options),
             *hooks,
@@ -164,7 +167,7 @@ class ExitKeeper:
 
     async def _restore_option(self) -> None:
         with suppress(MuxpilotError):  # the pane or tmux has gone
-            options = (("-u", "remain-on-exit"), ("-u", _SAVED_OPTION))
+            options = (("-u", "remain-on-exit"), ("-u", REMAINED_OPTION))
             if await self._set_options(*options, hook=False if self.has_hook else None) != self._saved:
                 await self._set_options(("remain-on-exit", self._saved))
             self._pane.trace.debug("pane is no longer kept when its program ends")
@@ -218,7 +221,7 @@ class ExitKeeper:
         """Wait for output that is on its way, by another connection than the notice of the process's end."""
         pane, quiet_s = self._pane, self._pane.timing.last_output_s
         with suppress(MuxpilotError):
-            await pane.tmux.streams.catch_up(pane.pane, is_ending=True)
+            await pane.tmux.streams.catch_up(pane.pane, is_exact=True)
         await pane.read_to_stream_end()
         while pane.activity.silence_s() < quiet_s:
             await pane.activity.wait_for_change(quiet_s)
@@ -262,7 +265,7 @@ class ExitKeeper:
 
 async def close_abandoned_pane(tmux: Tmux, pane: PaneId) -> None:
     """Close a dead pane that a muxpilot kept, which was killed before it could close it."""
-    is_ours = f"#{{&&:#{{pane_dead}},#{{==:#{{{_SAVED_OPTION}}},off}}}}"
+    is_ours = f"#{{&&:#{{pane_dead}},#{{==:#{{{REMAINED_OPTION}}},off}}}}"
     close = BracedCommands.of(("kill-pane", "-t", pane))
     with suppress(MuxpilotError):  # it is gone
         await tmux.connection.run(("if-shell", "-F", "-t", pane, is_ours, close))

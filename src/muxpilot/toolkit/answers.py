@@ -107,8 +107,32 @@ def _is_plain(annotation: Any) -> bool:
 
 
 def output_schema(answer: Any) -> Schema | None:
-    """Return the schema of a tool's return type. Text has none, nor has an answer that varies."""
+    """Return the schema of a tool's return type. Text has none, nor has an answer that varies.
+
+    Of several records it is the schema of the first: the others have its fields and more.
+    """
+    if get_origin(answer) in (Union, types.UnionType):
+        answer = get_args(answer)[0]
     return None if answer in (str, Answer) else _schema(answer)
+
+
+def output_schema_for_listing(answer: Any) -> Schema | None:
+    """Return a shorter schema for tools/list: the fields that are always there, without what is inside them.
+
+    The schema is open, so that every answer fits it. Each client pays for each word of it.
+    """
+    schema = output_schema(answer)
+    if schema is None:
+        return None
+    record_type = get_args(answer)[0] if get_origin(answer) in (Union, types.UnionType) else answer
+    always = {camel(row.name) for row in fields(record_type) if row.default is MISSING}
+    properties = {name: _shorten(row) for name, row in schema["properties"].items() if name in always}
+    return {"type": "object", "properties": properties}
+
+
+def _shorten(row: Schema) -> Schema:
+    """Return the type of a field; nothing for one that may be null."""
+    return {"type": row["type"]} if isinstance(row.get("type"), str) else {}
 
 
 _SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null", object: "object"}

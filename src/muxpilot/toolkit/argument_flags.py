@@ -6,12 +6,13 @@ from enum import Enum
 
 
 class ArgumentFlag(Enum):
-    """How policy and audit treat the value of an argument."""
+    """How policy, audit and the resolution of targets treat the value of an argument."""
 
     SHELL = "a shell runs it: the command filter judges it"
     LINES = "a program reads it as lines, and may be a shell: the command filter judges what is shell"
     TYPED = "it is typed into a pane: it may be the answer to a request for a password"
     SECRET = "it is never logged"
+    MAIN = "a pane; left out, it is the pane `main` of the workspace"
 
 
 class PressedKey(str):

@@ -11,6 +11,7 @@ from muxpilot.records import record
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import ArgumentType, Schema, WrongValue, argument_type
 from muxpilot.toolkit.name_styles import camel
+from muxpilot.workspace import MAIN
 
 REQUIRED = inspect.Parameter.empty
 
@@ -18,7 +19,7 @@ REQUIRED = inspect.Parameter.empty
 _TARGET_DESCRIPTIONS = {
     "session": "$1 or exact name",
     "window": "@2 or session:window",
-    "pane": "%3 or a target",
+    "pane": "Name, %3 or target",
 }
 
 
@@ -47,7 +48,7 @@ class Argument:
     def schema(self) -> Schema:
         """Return the JSON schema of this argument."""
         schema = {**self.type.schema, "description": self.description}
-        if not self.is_required and self.default is not None:
+        if not self.is_required and self.default is not None and ArgumentFlag.MAIN not in self.flags:
             schema["default"] = self.default
         return schema
 
@@ -69,7 +70,8 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
         raise TypeError(f"the argument {parameter.name} has no description")
     marks = frozenset(extra for extra in extras if isinstance(extra, ArgumentFlag))
     is_id = type_.target is not None and type_.schema["type"] == "string"
-    return Argument(parameter.name, camel(parameter.name), type_, words, parameter.default, marks, is_id)
+    default = MAIN if ArgumentFlag.MAIN in marks else parameter.default
+    return Argument(parameter.name, camel(parameter.name), type_, words, default, marks, is_id)
 
 
 def input_schema(arguments: tuple[Argument, ...]) -> Schema:
@@ -136,12 +138,15 @@ def schema_for_listing(schema: Schema) -> Schema:
     return rest | {"properties": properties}
 
 
-# A number may be given as a text too, wherever another text may be given.
-_NUMBER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
+# A number may be given as a text too, and a list as a text with commas: these are listed as texts.
+_AS_TEXT = (
+    [{"type": "integer"}, {"type": "string"}],
+    [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+)
 
 
 def _shorten(row: Schema) -> Schema:
-    if row.get("anyOf") == _NUMBER_OR_TEXT:
+    if row.get("anyOf") in _AS_TEXT:
         row = {"type": "string"} | {key: value for key, value in row.items() if key != "anyOf"}
     needless = {"default"} if row.get("default") is False else set()
     if row.get("maximum", 0) >= _WIDE:

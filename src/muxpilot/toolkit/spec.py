@@ -10,24 +10,26 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, get_type_hints
 
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
-from muxpilot.toolkit.answers import output_schema
+from muxpilot.toolkit.answers import output_schema, output_schema_for_listing
 from muxpilot.toolkit.argument_types import Schema, argument_type
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
 from muxpilot.toolkit.name_styles import kebab
+from muxpilot.workspace import Workspaces
 
 DEADLINE_S = 30.0
 
 # Returns the input that a call types, from its parsed arguments: text, and keys as `PressedKey`.
 TypedInput = Callable[[Mapping[str, Any]], Sequence[str]]
 
-# Dry-run hook for `muxpilot policy explain`. It gets a call's context and arguments, as the tool does, and
-# returns the errors that the tool would raise. It must have no side effects.
+# Dry-run hook, for `muxpilot policy explain` and before a pane is opened for a call. It gets a call's context
+# and arguments, as the tool does, and returns or raises the errors that the tool would raise. It must have no
+# side effects.
 DryRun = Callable[..., Awaitable[Sequence[MuxpilotError]]]
 
 # Seconds, or a function of the parsed arguments for a call that chooses itself how long it waits.
@@ -57,7 +59,7 @@ ONLY_ALL = frozenset({Scope.ALL})
 INTERNAL: frozenset[Scope] = frozenset()
 
 # Groups whose answers contain text that panes printed, or that programs chose as their names and folders.
-_PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list"})
+_PANE_TEXT_GROUPS = frozenset({"capture", "watch", "execute", "track", "list", "interactive", "special-keys"})
 
 SOCKET = Argument("socket", "socket", argument_type(str), "Server", None, is_id=True)
 
@@ -79,10 +81,14 @@ class ToolFacts:
 
     creates_session: bool = False
     creates_pane: bool = False
+    # True if a named pane of the workspace that does not exist yet is opened for the call.
+    opens_pane: bool = False
     # Arguments that become the name of a session, which rules for sessions judge.
     session_names: tuple[str, ...] = ()
     # The argument that makes the call end a running program.
     kills_if: str | None = None
+    # The argument that makes the answer show what the pane shows.
+    shows_if: str | None = None
     # The argument with the terminal of a person who is detached.
     detaches: str | None = None
 
@@ -136,13 +142,18 @@ class Tool(ToolFacts):
     def is_open(self, is_closed: Callable[[str], bool]) -> bool:
         return not is_closed(self.name)
 
-    async def resolve_targets(self, tmux: Tmux, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace targets by ids, so that policy judges exactly what the tool acts on."""
+    async def resolve_targets(
+        self, tmux: Tmux, arguments: dict[str, Any], workspaces: Workspaces
+    ) -> dict[str, Any]:
+        """Replace targets by ids, so that policy judges exactly what the tool acts on.
+
+        A named pane that the tool would open is replaced by an UnopenedPane.
+        """
         targets = tmux.targets
-        resolve = {
+        resolve: Mapping[type, Callable[[str], Awaitable[object]]] = {
             SessionId: targets.resolve_session,
             WindowId: targets.resolve_window,
-            PaneId: targets.resolve_pane,
+            PaneId: partial(workspaces.resolve_pane, tmux, may_open=self.opens_pane),
         }
         for argument in self.arguments:
             value = arguments.get(argument.name)
@@ -184,7 +195,8 @@ class Tool(ToolFacts):
             "inputSchema": schema_for_listing(self.input_schema),
             "annotations": self.effect.hints,
         }
-        return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
+        schema = output_schema_for_listing(get_type_hints(self.run)["return"])
+        return row | ({"outputSchema": schema} if schema is not None else {})
 
 
 def tool(

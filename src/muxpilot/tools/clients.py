@@ -102,13 +102,11 @@ async def _describe_server(ctx: Context, name: str, entry: ServerAddress) -> Ser
 @tool(Effect.CHANGE, STARRED, "display")
 async def display_message(
     ctx: Context,
-    message: Annotated[str, "One line of plain text"],
+    message: Annotated[str, "One line"],
     duration: Annotated[float, "Seconds", Between(0.1, 3600)] = 3,
-    pane_id: Annotated[PaneId | None, "Only for clients of this pane's session"] = None,
+    pane_id: Annotated[PaneId | None, "Only its session's clients"] = None,
 ) -> ShownMessage:
-    """Show a line in the status bar of attached clients; `shown` counts them.
-
-    To ask tmux for something, use the list tools."""
+    """Show a line in the status bar of attached clients; `shown` counts them."""
     session = (await ctx.tmux.panes.get(pane_id)).session_id if pane_id is not None else None
     try:
         return ShownMessage(

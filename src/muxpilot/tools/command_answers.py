@@ -33,13 +33,16 @@ async def answer_command(
     `offset` asks for the output from that byte on. `tmux` is the command's server, if that is another one.
     """
     tmux = tmux or ctx.services.shells.find_server(command) or ctx.tmux
+    pane = await ctx.pane_name(command.pane, tmux)
     notes = ctx.services.shells.told_commands.take_notes(command)
     cursor = await _make_cursor(ctx, tmux, command)
     screen = await _read_screen(tmux, command)
+    # No await from here on: the command may end, and its output must be that of the status that is told.
     ctx.services.shells.told_commands.note_answer(command)
     return CommandResult.from_command(
         command,
         _take_output(command, limit, offset),
+        pane=pane,
         resource_uri=command_result_uri(command.id),
         cursor=cursor,
         screen=screen,

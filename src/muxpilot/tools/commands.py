@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
-from muxpilot.errors import Denied, Refused
+from muxpilot.errors import Denied, MuxpilotError, Refused
 from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.command_result import CommandResult
+from muxpilot.shells.type_command import validate_command
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import DEADLINE_S, INTERNAL, PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.command_answers import MAX_OUTPUT, answer_command
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, MainPane
 
 CommandId = Annotated[str, "From execute-command"]
 
@@ -24,6 +26,7 @@ _LONGEST_S = 3600
 _MOST_OUTPUT = 1 << 20
 _NS_PER_S = 1_000_000_000
 _LAST_BYTE = 1 << 40
+_NOT_APPLIED = "The pane was open already, so cwd and env were not applied."
 
 
 @record
@@ -46,14 +49,25 @@ def _execute_deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + float(arguments["timeout_seconds"] if wait_ms is None else wait_ms / 1000)
 
 
-@tool(Effect.TYPE, STARRED, "execute", deadline_s=_execute_deadline)
+async def _dry_run(
+    ctx: Context, command: str, *, raw_mode: bool, no_enter: bool, **_: object
+) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a command that no shell can run."""
+    if not raw_mode and not no_enter:
+        validate_command(command)
+    return ()
+
+
+@tool(Effect.TYPE, STARRED, "execute", deadline_s=_execute_deadline, dry_run=_dry_run, opens_pane=True)
 async def execute_command(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     command: Annotated[str, "One line or many, as typed", ArgumentFlag.SHELL],
     timeout_seconds: Annotated[float, "The command goes on after it", Between(0, _LONGEST_S)] = 30,
     wait_ms: Annotated[int | None, "Wait at most this long", Between(0, _LONGEST_S * 1000)] = None,
     queue: Annotated[bool, "Wait for an occupied pane"] = False,  # noqa: FBT002
+    cwd: Annotated[str | None, "Of a new pane"] = None,
+    env: Annotated[dict[str, str] | None, "Of a new pane"] = None,
     raw_mode: Annotated[bool, "Only type it"] = False,  # noqa: FBT002
     no_enter: Annotated[bool, "rawMode without Enter"] = False,  # noqa: FBT002
     delay_ms: Annotated[int | None, "Pause between characters", Between(0, 1000)] = None,
@@ -63,15 +77,22 @@ async def execute_command(
 ) -> CommandResult:
     """Run a command in a pane's shell, also inside ssh or su. Returns its whole output and exit code.
 
-    If it waits for input, answer with send-keys, then call get-command-result."""
+    If it waits for input: send-keys, then get-command-result."""
     if raw_mode or no_enter:
-        return await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
+        typed = await _type_only(ctx, pane_id, command, enter=not no_enter, delay_s=(delay_ms or 0) / 1000)
+        return replace(typed, created=ctx.created)
     running = await ctx.services.shells.submit(
         ctx.tmux, pane_id, command, delay_s=(delay_ms or 0) / 1000, may_queue=queue, call=ctx.call
     )
     timeout_s = timeout_seconds if wait_ms is None else min(timeout_seconds, wait_ms / 1000)
     is_done = await ctx.services.shells.wait_for_result(running, timeout_s)
-    return await answer_command(ctx, running, max_output_bytes, timed_out=timeout_s > 0 and not is_done)
+    told = await answer_command(ctx, running, max_output_bytes, timed_out=timeout_s > 0 and not is_done)
+    is_ignored = not ctx.created and (cwd is not None or env is not None)
+    return replace(
+        told,
+        created=ctx.created,
+        reason=" ".join(filter(None, (told.reason, _NOT_APPLIED if is_ignored else ""))),
+    )
 
 
 async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, delay_s: float) -> CommandResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
+from typing import Annotated
 
 from muxpilot.calls import Caller, CheckPart
 from muxpilot.jobs.job_registry import JobRegistry
@@ -16,7 +17,12 @@ from muxpilot.timing import ReplTiming
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.watch.registry import WatchRegistry
+from muxpilot.workspace import Workspaces
+
+# The pane of a call: by its name, id or target. Left out, it is the pane `main` of the workspace.
+MainPane = Annotated[PaneId, "Name (main), %3 or target", ArgumentFlag.MAIN]
 
 
 def _runs_in_no_pane(socket: str) -> str:
@@ -30,6 +36,7 @@ class Services:
     servers: TmuxServers
     shells: CommandRegistry
     locks: PaneLocks
+    workspaces: Workspaces
     pane_readers: PaneReaders = field(default_factory=PaneReaders)
     jobs: JobRegistry = field(default_factory=JobRegistry)
     watches: WatchRegistry = field(default_factory=WatchRegistry)
@@ -61,10 +68,16 @@ class Context:
     names_server: bool = False
     # Names the call in the log.
     call: int = 0
+    # Whether the program of the call's pane was started for it.
+    created: bool = False
 
     def lock_pane(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane while this call types into it."""
         return self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=f"call-{self.call}")
+
+    async def pane_name(self, pane: PaneId, tmux: Tmux | None = None) -> str | None:
+        """Return the name of a pane in the workspace, or None. `tmux` is its server, if not the call's."""
+        return await self.services.workspaces.name_of(tmux or self.tmux, pane)
 
     def lock_dialogue(self, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane for one input to the program in it and the answer."""

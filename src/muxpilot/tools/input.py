@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput, Refused
+from muxpilot.errors import BadInput, MuxpilotError, Refused
 from muxpilot.processes.terminal_mode import read_terminal_mode
 from muxpilot.records import record
 from muxpilot.shells.half_typed import presses_enter
@@ -20,8 +20,12 @@ from muxpilot.toolkit.argument_flags import ArgumentFlag, PressedKey
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import DEADLINE_S, PRIMITIVE, STARRED, Effect, Tool, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, Until, UntilAgain, act, act_deadline
+from muxpilot.tools.context import Context, MainPane
+from muxpilot.watch.triggers import parse_triggers
+from muxpilot.watch.watch_run import WatchPlan
 
+_SHELL_START_S = 5.0
 _LONGEST_TYPING_S = DEADLINE_S * 0.8
 # In canonical mode the kernel keeps at most this many bytes of a line.
 _LONGEST_LINE = 4095
@@ -38,6 +42,17 @@ _REFUSED_BYTES = {
 @record
 class KeysSent:
     pane_id: str
+    pane: str | None
+    created: bool
+    hint: str | None = None
+
+
+@record
+class TextPasted:
+    pane_id: str
+    pane: str | None
+    created: bool
+    bytes: int
     hint: str | None = None
 
 
@@ -45,7 +60,6 @@ class KeysSent:
 class BytesSent:
     pane_id: str
     bytes: int
-    hint: str | None = None
 
 
 def _keys_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
@@ -68,25 +82,41 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
     return [_parse_hex(arguments["hex"]).decode("utf-8", "replace")]
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_keys_typed)
+async def _dry_run_keys(ctx: Context, keys: str, *, literal: bool, **_: object) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a key that there is not."""
+    if not literal:
+        parse_keys(keys)
+    return ()
+
+
+@tool(
+    Effect.TYPE,
+    STARRED,
+    "interactive",
+    typed_input=_keys_typed,
+    deadline_s=act_deadline,
+    shows_if="until",
+    dry_run=_dry_run_keys,
+    opens_pane=True,
+)
 async def send_keys(
     ctx: Context,
-    pane_id: PaneId,
-    keys: Annotated[
-        str, "Text, or if literal is false key names: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED
-    ],
+    pane_id: MainPane,
+    keys: Annotated[str, "Text; if literal is false, keys: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED],
     literal: Annotated[bool, "Type the exact text"] = True,  # noqa: FBT002
     enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
     repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
     force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
-) -> KeysSent:
-    """Type into a pane: text, or keys by name.
-
-    To run a command, use execute-command; for many lines, paste-text."""
-    send = ctx.tmux.input.type if literal else ctx.tmux.input.press
+    until: Until = None,
+    timeout_ms: TimeoutMs = 5000,
+) -> KeysSent | ActAnswer:
+    """Type text or press keys. To run a command, use execute-command; for many lines, paste-text."""
     asked = time.monotonic()
-    async with ctx.lock_pane(ctx.tmux, pane_id):
+    await _wait_for_new_shell(ctx, pane_id)
+
+    async def send() -> KeysSent:
+        """Send the keys while the pane is held."""
         if not force and (enter or presses_enter(keys, is_literal=literal)):
             await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, keys, 1 if enter else repeat) if literal else None
@@ -94,15 +124,37 @@ async def send_keys(
         if delay_ms:
             waited_s = time.monotonic() - asked
             steps = _check_duration(keys if literal else parse_keys(keys), repeat, delay_ms, waited_s)
-            await _type_slowly(ctx, pane_id, send, steps, enter=enter, repeat=repeat, pause_s=delay_ms / 1000)
-        elif enter:
-            for _ in range(repeat):  # each has its Enter
-                await send(pane_id, keys, enter=True)
+            type_step = ctx.tmux.input.type if literal else ctx.tmux.input.press
+            pause_s = delay_ms / 1000
+            await _type_slowly(ctx, pane_id, type_step, steps, enter=enter, repeat=repeat, pause_s=pause_s)
         else:
-            await send(pane_id, keys, repeat=repeat)
-    if literal and len(keys) > 1 and find_key(keys):
-        return KeysSent(pane_id, f"{keys!r} was typed as text; to press the key, set literal to false.")
-    return KeysSent(pane_id, hint)
+            await _send_at_once(ctx, pane_id, keys, literal=literal, enter=enter, repeat=repeat)
+        if literal and len(keys) > 1 and find_key(keys):
+            hint = f"{keys!r} was typed as text; to press the key, set literal to false."
+        return KeysSent(pane_id, await ctx.pane_name(pane_id), ctx.created, hint)
+
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
+
+
+async def _send_at_once(
+    ctx: Context, pane: PaneId, keys: str, *, literal: bool, enter: bool, repeat: int
+) -> None:
+    send = ctx.tmux.input.type if literal else ctx.tmux.input.press
+    if enter:
+        for _ in range(repeat):  # each has its Enter
+            await send(pane, keys, enter=True)
+    else:
+        await send(pane, keys, repeat=repeat)
+
+
+async def _wait_for_new_shell(ctx: Context, pane: PaneId) -> None:
+    """Wait until the shell of a pane that was opened for this call is at its prompt, for a bounded time.
+
+    Some shells drop what is typed before.
+    """
+    if ctx.created:
+        plan = WatchPlan(ctx.tmux, pane, parse_triggers("shell"), _SHELL_START_S, call=ctx.call)
+        await ctx.services.watches.run(plan)
 
 
 async def _refuse_persons_line(ctx: Context, pane: PaneId) -> None:
@@ -170,31 +222,58 @@ async def _type_slowly(
             await ctx.tmux.input.press(pane, "Enter")
 
 
-@tool(Effect.TYPE, STARRED, "interactive", typed_input=_text_typed)
-async def paste_text(
-    ctx: Context,
-    pane_id: PaneId,
-    content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
-    enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
-    force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
-) -> BytesSent:
-    """Paste text as one block, bracketed if the program supports that."""
+async def _dry_run_paste(ctx: Context, content: str, **_: object) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a text that would end its own paste."""
+    _check_paste(content)
+    return ()
+
+
+def _check_paste(content: str) -> None:
     if PASTE_END in content:
         raise BadInput(
             "The argument 'content' contains the sequence that ends a paste: the rest would be typed.",
             "Remove ESC [201~, or type the text with send-keys.",
         )
-    async with ctx.lock_pane(ctx.tmux, pane_id):
+
+
+@tool(
+    Effect.TYPE,
+    STARRED,
+    "interactive",
+    typed_input=_text_typed,
+    deadline_s=act_deadline,
+    shows_if="until",
+    dry_run=_dry_run_paste,
+    opens_pane=True,
+)
+async def paste_text(
+    ctx: Context,
+    pane_id: MainPane,
+    content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
+    enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
+    force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
+    until: UntilAgain = None,
+    timeout_ms: TimeoutMs = 5000,
+) -> TextPasted | ActAnswer:
+    """Paste text as one block."""
+    _check_paste(content)
+    await _wait_for_new_shell(ctx, pane_id)
+
+    async def send() -> TextPasted:
+        """Paste the text while the pane is held."""
         if enter and not force:
             await _refuse_persons_line(ctx, pane_id)
         hint = await _line_limit_hint(ctx, pane_id, content)
         _note_typed(ctx, pane_id, [content, *([PressedKey("Enter")] if enter else [])])
-        return BytesSent(pane_id, await ctx.tmux.input.paste(pane_id, content, enter=enter), hint)
+        size = await ctx.tmux.input.paste(pane_id, content, enter=enter)
+        return TextPasted(pane_id, await ctx.pane_name(pane_id), ctx.created, size, hint)
+
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
 
 
 @tool(Effect.TYPE, PRIMITIVE, "interactive", typed_input=_bytes_typed)
 async def send_hex(
-    ctx: Context, pane_id: PaneId, hex: Annotated[str, "Bytes, such as: 1b 5b 41", ArgumentFlag.TYPED]
+    ctx: Context, pane_id: MainPane, hex: Annotated[str, "Bytes, such as: 1b 5b 41", ArgumentFlag.TYPED]
 ) -> BytesSent:
     """Send raw bytes, for sequences without a key name."""
     data = _parse_hex(hex)
@@ -225,11 +304,11 @@ def _parse_hex(text: str) -> bytes:
 @tool(Effect.CHANGE, STARRED, "display")
 async def write_to_display(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     text: Annotated[str, "Text to show"],
     clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
 ) -> PaneDone:
-    """Show text to a person in a pane. It is never typed, run or returned to you."""
+    """Show text to a person in a pane. It is never typed or run."""
     await ctx.tmux.input.show_text(pane_id, sanitize_text(text), clear=clear)
     return PaneDone(pane_id)
 
@@ -253,17 +332,29 @@ _ONE_KEY = {
 
 
 def _one_key_tool(name: str, key: str, words: str) -> Tool:
-    async def press(ctx: Context, pane_id: PaneId) -> PaneDone:
+    async def press(
+        ctx: Context, pane_id: MainPane, until: UntilAgain = None, timeout_ms: TimeoutMs = 5000
+    ) -> PaneDone | ActAnswer:
         """Press the key; the tool has other words."""
-        async with ctx.lock_pane(ctx.tmux, pane_id):
+
+        async def send() -> PaneDone:
+            """Press it while the pane is held."""
             _note_typed(ctx, pane_id, [PressedKey(key)])
             await ctx.tmux.input.press(pane_id, key)
-        return PaneDone(pane_id)
+            return PaneDone(pane_id)
+
+        return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
 
     press.__doc__ = words
     keys = (PressedKey(key),)
     declare = tool(
-        Effect.TYPE, PRIMITIVE, "special-keys", name=f"send-{name}", typed_input=lambda arguments: keys
+        Effect.TYPE,
+        PRIMITIVE,
+        "special-keys",
+        name=f"send-{name}",
+        typed_input=lambda arguments: keys,
+        deadline_s=act_deadline,
+        shows_if="until",
     )
     return declare(press)
 

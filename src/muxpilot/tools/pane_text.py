@@ -16,7 +16,7 @@ from muxpilot.tmux import PaneId, SessionId
 from muxpilot.tmux.objects.capture import keep_last, strip_trailing_blank_rows
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, MainPane
 from muxpilot.watch.line_matcher import LineMatcher
 
 _FEW_LINES = 2000  # more are matched in a thread, beside the event loop
@@ -52,7 +52,7 @@ class PaneMatches:
 @tool(Effect.READ, STARRED, "capture")
 async def capture_pane(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     lines: Annotated[
         int | None, "Last lines, with scrollback; default: the screen", Between(1, 1000000)
     ] = None,
@@ -93,14 +93,14 @@ def _check_line(argument: str, number: int | str | None) -> int | str | None:
 @tool(Effect.READ, STARRED, "capture")
 async def read_pane(
     ctx: Context,
-    pane_id: PaneId,
-    since: Annotated[str | None, "cursor of an earlier answer; default: the last lines"] = None,
+    pane_id: MainPane,
+    since: Annotated[str | None, "cursor of an earlier answer"] = None,
     max_lines: Annotated[int, "Maximum, the last ones", Between(1, 100000)] = 100,
     grep: Annotated[str | None, "Only lines that match this RE2 regex"] = None,
 ) -> NewPaneText:
-    """Read what a pane printed since the cursor: cheap to repeat.
+    """Read what a pane printed since the cursor.
 
-    `missedLines` are lost; `truncated` means that there were more than maxLines."""
+    `missedLines` are lost; `truncated`: there were more than maxLines."""
     matcher = _compile_grep(grep) if grep is not None else None
     look_back = max_lines if matcher is None else ALL_LINES
     reading = await ctx.services.pane_readers.read(ctx.tmux, pane_id, since, look_back)

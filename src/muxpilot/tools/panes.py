@@ -73,13 +73,9 @@ async def list_panes(
 async def split_pane(
     ctx: Context,
     pane_id: PaneId,
-    direction: Annotated[
-        Literal["horizontal", "vertical"], "horizontal: side by side; vertical: one above the other"
-    ] = "vertical",
+    direction: Annotated[Literal["horizontal", "vertical"], "horizontal: side by side"] = "vertical",
     size: Annotated[int | None, "In percent", Between(1, 99)] = None,
-    command: Annotated[
-        str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
-    ] = None,
+    command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
     cwd: Annotated[str | None, "Working directory"] = None,
     env: Annotated[dict[str, str] | None, "Environment variables"] = None,
 ) -> PlacedPane:

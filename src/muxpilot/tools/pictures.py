@@ -21,7 +21,7 @@ from muxpilot.tmux.hosts.endpoint import ensure_private_folder, muxpilot_folder
 from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
-from muxpilot.tools.context import Context, Services
+from muxpilot.tools.context import Context, MainPane, Services
 
 _BROWSER_S = 10.0
 _BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
@@ -57,14 +57,14 @@ async def _dry_run(
 @tool(Effect.CREATE, STARRED, "capture", dry_run=_dry_run)
 async def screenshot_pane(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     output: Annotated[
-        Literal["image", "svg", "html", "browser"], "Format; browser opens it for the person"
+        Literal["image", "svg", "html", "browser"], "browser opens it for the person"
     ] = "image",
     theme: Annotated[Literal["dark", "light"], "Colours"] = "dark",
     path: Annotated[str | None, "Save to this file instead"] = None,
 ) -> Answer:
-    """Take a picture of a pane, for when colours or layout matter."""
+    """Take a picture of a pane."""
     files: AllowedFolders | AnyFolder = _files(ctx)
     target = _check_path(files, path, _SUFFIXES[output]) if path is not None else None
     shown = await ctx.tmux.capture.screen(pane_id)
@@ -155,7 +155,7 @@ async def _open_in_browser(target: Path) -> None:
 @tool(Effect.CREATE, PRIMITIVE, "capture", dry_run=_dry_run)
 async def record_pane(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     action: Annotated[Literal["start", "stop"], "What to do"],
     path: Annotated[str | None, "New .cast file; default: in a private folder"] = None,
 ) -> PaneRecording:

@@ -16,7 +16,7 @@ from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import WORKFLOW, Effect, tool
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, MainPane
 
 _LONGEST_S = 3600
 _BESIDES_S = 15.0  # for typing and answering
@@ -52,7 +52,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
 @tool(Effect.TYPE, WORKFLOW, "execute", deadline_s=_deadline)
 async def run_in_repl(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     input: Annotated[str, "Lines", ArgumentFlag.LINES],
     prompt_pattern: Annotated[str | None, "RE2 regex; default: the prompt shown now"] = None,
     timeout: Annotated[float, "Seconds"] = 10,  # noqa: ASYNC109 - the wire's name
@@ -80,7 +80,7 @@ async def run_in_repl(
         )
     return ReplResult(
         pane_id,
-        None,
+        await ctx.pane_name(pane_id),
         reply.output,
         reply.exited,
         await _find_exit_code(ctx, reply, command),

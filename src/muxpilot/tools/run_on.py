@@ -112,7 +112,8 @@ async def _resolve_pane(ctx: Context, place: PaneOnServer, command: str) -> tupl
     tmux = ctx.services.servers.get(place.socket) if place.socket is not None else ctx.tmux
     await ctx.check_part(tmux, {"command": command})  # before muxpilot sends that server a request
     with without_policy_filter():
-        pane = await tmux.targets.resolve_pane(place.pane_id)
+        pane = await ctx.services.workspaces.resolve_pane(tmux, place.pane_id)
+    assert isinstance(pane, PaneId)  # it may not be opened
     await ctx.check_part(tmux, {"command": command, "pane_id": pane})
     return tmux, pane
 

@@ -92,19 +92,15 @@ async def _own_session(ctx: Context) -> Session | None:
 @tool(Effect.CREATE, STARRED, "create", creates_session=True, session_names=("name",))
 async def create_session(
     ctx: Context,
-    name: Annotated[str | None, "If it exists, it is returned unchanged"] = None,
-    command: Annotated[
-        str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
-    ] = None,
-    window_name: Annotated[str | None, "Name of the first window"] = None,
+    name: Annotated[str | None, "Session name"] = None,
+    command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
+    window_name: Annotated[str | None, "First window"] = None,
     cwd: Annotated[str | None, "Working directory"] = None,
     env: Annotated[dict[str, str] | None, "Environment variables"] = None,
     width: Annotated[int, "Columns", Between(1, 10000)] = 200,
     height: Annotated[int, "Rows", Between(1, 10000)] = 50,
 ) -> CreatedSession:
-    """Create a detached session, or return the existing one (`created: false`).
-
-    For another window in a session, use create-window."""
+    """Create a detached session, or return the existing one (`created: false`)."""
     program = PaneProgram(command, cwd, env)
     made = await ctx.tmux.sessions.create(
         name, window_name=window_name, width=width, height=height, program=program

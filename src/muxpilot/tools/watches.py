@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.records import record
+from muxpilot.shells.type_command import validate_command
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import ONLY_ALL, WORKFLOW, Effect, tool
-from muxpilot.tools.context import Context, Services
+from muxpilot.tools.context import Context, MainPane, Services
 from muxpilot.watch.background_watch import BackgroundWatch
 from muxpilot.watch.changes import wait_until_quiet
 from muxpilot.watch.mark_tracker import track_marks
@@ -21,7 +22,7 @@ from muxpilot.watch.registry import PlanTakenOver
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import start_command, start_since
 from muxpilot.watch.trigger import Trigger
-from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger
+from muxpilot.watch.triggers import TRIGGERS, parse_triggers, readiness_trigger, refuse_local_triggers
 from muxpilot.watch.watch_job import WatchWork, start_taken_over
 from muxpilot.watch.watch_run import WatchListener, WatchPlan
 
@@ -47,6 +48,30 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     return timeout_s + _BESIDES_S
 
 
+async def _dry_run_start(
+    ctx: Context,
+    command: str,
+    pattern: str,
+    *,
+    mode: str,
+    triggers: str | Sequence[str],
+    **_: object,
+) -> Sequence[MuxpilotError]:
+    """Raise BadInput for a command, a trigger or a mode that is none."""
+    _plan_start(ctx, command, pattern, triggers=triggers, mode=mode)
+    return ()
+
+
+def _plan_start(
+    ctx: Context, command: str, pattern: str, *, triggers: str | Sequence[str], mode: str
+) -> tuple[tuple[Trigger, ...], ProgressMode]:
+    """Return what start-and-watch waits for, and its mode."""
+    validate_command(command)
+    wanted = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ()))
+    _refuse_local_triggers(ctx, wanted)
+    return wanted, _mode(mode)
+
+
 @tool(
     Effect.TYPE,
     WORKFLOW,
@@ -54,34 +79,36 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     more_groups=("execute",),
     deadline_s=_deadline,
     reports_progress=True,
+    dry_run=_dry_run_start,
+    opens_pane=True,
 )
 async def start_and_watch(
     ctx: Context,
     command: Annotated[str, "Command line", ArgumentFlag.SHELL],
     pattern: Annotated[str, "RE2 regex of the ready line"],
-    pane_id: Annotated[PaneId | None, "Default: a new session"] = None,
+    pane_id: MainPane,
+    cwd: Annotated[str | None, "Of a new pane"] = None,
+    env: Annotated[dict[str, str] | None, "Of a new pane"] = None,
     mode: ModeName = "quick",
     triggers: SameTriggers = "exit,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
 ) -> WatchResult:
     """Start a command and wait until it is ready, fails or ends."""
-    if not command.strip():
-        raise BadInput("The argument 'command' is empty.", "Give a command to type.")
-    wanted, pace = (readiness_trigger(pattern), *(_parse(ctx, triggers) if triggers else ())), _mode(mode)
-    pane = pane_id or (await ctx.tmux.sessions.create()).pane_id
-    plan = await _make_plan(ctx, pane, wanted, timeout_s=timeout, mode=pace)
+    wanted, pace = _plan_start(ctx, command, pattern, triggers=triggers, mode=mode)
+    plan = await _make_plan(ctx, pane_id, wanted, timeout_s=timeout, mode=pace)
     start = start_command(command, ctx.services.shells, call=ctx.call)
-    return await ctx.services.watches.run(replace(plan, start=start))
+    found = await ctx.services.watches.run(replace(plan, start=start))
+    return replace(found, pane=await ctx.pane_name(pane_id), created=ctx.created)
 
 
 @tool(Effect.READ, WORKFLOW, "watch", deadline_s=_deadline, reports_progress=True)
 async def watch_pane(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     mode: Annotated[str, "As in start-and-watch"] = "medium",
     triggers: Triggers = "exit,user_input,error",
     timeout: Seconds = 60,  # noqa: ASYNC109 - the wire's name
-    since: Annotated[str | None, "cursor: what was printed after it counts"] = None,
+    since: Annotated[str | None, "cursor to start from"] = None,
 ) -> WatchResult:
     """Wait for the first trigger; only new output counts."""
     wanted, pace = _parse(ctx, triggers), _mode(mode)
@@ -89,7 +116,8 @@ async def watch_pane(
     if since is not None:
         position = await ctx.services.pane_readers.find_position(ctx.tmux, pane_id, since)
         plan = replace(plan, start=start_since(position))
-    return await ctx.services.watches.run(plan)
+    found = await ctx.services.watches.run(plan)
+    return replace(found, pane=await ctx.pane_name(pane_id))
 
 
 def _parse(ctx: Context, triggers: str | Sequence[str]) -> tuple[Trigger, ...]:
@@ -147,13 +175,7 @@ def plan_watches_of_others(services: Services) -> PlanTakenOver:
 
 
 def _refuse_local_triggers(ctx: Context, wanted: Sequence[Trigger]) -> None:
-    """Refuse triggers for ports, URLs and files if the pane is on another host: they look at this one."""
-    here = [trigger.word for trigger in wanted if trigger.looks_at_this_machine]
-    if here and ctx.tmux.is_remote:
-        raise BadInput(
-            f"The trigger {here[0]!r} looks at this machine, but the pane is on another host.",
-            "Use pattern: or exit, or a command that waits.",
-        )
+    refuse_local_triggers(wanted, is_remote=ctx.tmux.is_remote)
 
 
 @record
@@ -173,7 +195,7 @@ class PaneChange:
 )
 async def wait_for_pane_change(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     timeout_ms: Annotated[int | None, "Maximum wait; default: 30000", Between(0, 1000 * LONGEST_S)] = None,
     stable_ms: Annotated[
         int | None, "Required quiet time; default: 250", Between(0, 1000 * LONGEST_S)
@@ -226,7 +248,7 @@ LongSeconds = Annotated[float, "Seconds", Between(0, 30 * LONGEST_S)]
 @tool(Effect.CREATE, ONLY_ALL, "watch", with_channel=True)
 async def notify_when(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     triggers: Triggers = "exit,user_input,error",
     timeout: LongSeconds = _HOUR_S,  # noqa: ASYNC109 - the wire's name
 ) -> WatchStarted:
@@ -243,14 +265,15 @@ async def notify_when(
 async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
     """Get the status of a watch: watching, done (with its event) or cancelled."""
     kept = await _find_watch(ctx, watch_id)
+    pane = await ctx.pane_name(kept.pane, kept.jobs.tmux)
     if kept.result is None:
         event = "lost" if kept.failure else None
-        return WatchReport(kept.id, kept.pane, None, kept.status.value, event, kept.failure)
+        return WatchReport(kept.id, kept.pane, pane, kept.status.value, event, kept.failure)
     found = kept.result
     return WatchReport(
         kept.id,
         found.pane_id,
-        found.pane,
+        pane,
         kept.status.value,
         found.event,
         found.detail,

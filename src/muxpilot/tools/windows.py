@@ -9,7 +9,7 @@ from muxpilot.tmux import PaneProgram, SessionId, WindowId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import Killed, WindowRow
-from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
 from muxpilot.tools.context import Context
 
 
@@ -57,20 +57,18 @@ class SynchronizedWindow:
     synchronized: bool
 
 
-@tool(Effect.READ, STARRED, "list")
+@tool(Effect.READ, PRIMITIVE, "list")
 async def list_windows(ctx: Context, session_id: SessionId | None = None) -> WindowList:
     """List the windows of a session, or all."""
     return WindowList([WindowRow.from_tmux(row) for row in await ctx.tmux.windows.list(session_id)])
 
 
-@tool(Effect.CREATE, STARRED, "create", creates_pane=True)
+@tool(Effect.CREATE, PRIMITIVE, "create", creates_pane=True)
 async def create_window(
     ctx: Context,
     session_id: SessionId,
     name: Annotated[str | None, "Window name"] = None,
-    command: Annotated[
-        str | None, "Run this instead of a shell; the pane ends with it", ArgumentFlag.SHELL
-    ] = None,
+    command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
     cwd: Annotated[str | None, "Working directory"] = None,
     env: Annotated[dict[str, str] | None, "Environment variables"] = None,
 ) -> CreatedWindow:

@@ -8,7 +8,9 @@ error_words      which lines report an error
 mark_tracker     the marks of the pane's shell: which bytes are typing, and how commands end
 foreground       the foreground program of the pane over time
 probes           ports, addresses and files
-start            where a watch begins: now, or with a command that it runs
+watch_start      where a watch begins, and what is known then
+start            the ways to begin: now, or with a command that the watch runs
+act_and_see      an input and the watch for what it does
 registry         all watches; those in the background have an id
 result           the answer: event, output and state of the pane
 """

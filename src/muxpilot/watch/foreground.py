@@ -24,6 +24,7 @@ class ForegroundTracker:
         self._trace = trace
         self._shell_pid: int | None = None  # of the shell that was at its prompt first
         self._command_pid = command_pid  # of the program that was in its place
+        self._first_pid = command_pid
         self._signature: object = None
         self._checked_at = 0.0
         self._has_new_line = False
@@ -67,6 +68,12 @@ class ForegroundTracker:
         elif self._has_new_line and self._count_reaped(self._shell_pid) != self._reaped:
             # The command ran between two checks, but the shell has waited for a child.
             self._command_pid = self._shell_pid
+
+    @property
+    def has_moved_on(self) -> bool:
+        """Return whether a line has ended since the beginning, or the first program is not in front now."""
+        is_first = self._first_pid is None or self.state is None or self._first_pid in self.state.group
+        return self._has_new_line or not is_first
 
     def has_command_ended(self) -> bool:
         """Return whether the first shell is at its prompt again, and the command that ran is gone."""

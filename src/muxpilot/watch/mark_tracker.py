@@ -31,10 +31,14 @@ class OutputPiece(NamedTuple):
 
 
 class MarkedOutput(NamedTuple):
-    """The pieces of a chunk of output, and the exit code of a command that ended in it, if one did."""
+    """The pieces of a chunk of output, and the exit code of a command that ended in it, if one did.
+
+    `has_prompt`: the shell has printed its next prompt, and nothing was started after it.
+    """
 
     pieces: Sequence[OutputPiece]
     exit_code: int | None = None
+    has_prompt: bool = False
 
 
 class MarkTracker:
@@ -92,7 +96,7 @@ class MarkTracker:
         if self._shell is None:
             return MarkedOutput((OutputPiece(data),))
         pieces: list[OutputPiece] = []
-        code = None
+        code, has_prompt = None, False
         for item in self._scanner.feed(data):
             if isinstance(item, bytes):
                 pieces.append(OutputPiece(item, self._is_typing))
@@ -106,8 +110,9 @@ class MarkTracker:
                 self._is_running, code = True, None
             elif item.kind is MarkKind.STATUS and self._is_running:
                 self._is_running, code = False, exit_code(item.number)
+            has_prompt = item.kind is MarkKind.PROMPT or (has_prompt and item.kind is not MarkKind.START)
             self._follow(item)
-        return MarkedOutput(pieces, code)
+        return MarkedOutput(pieces, code, has_prompt)
 
     def _is_stale(self, mark: ShellMark) -> bool:
         """Return whether a mark was printed before, or by another process than its shell."""

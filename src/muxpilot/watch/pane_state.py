@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from muxpilot.processes.decide import WaitingFor
+from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.records import record
 from muxpilot.shell_table import shell_with_marks
@@ -16,7 +17,10 @@ _AMBIGUOUS = "in this shell the prompt and its own read look alike"
 
 @record
 class PaneState:
-    """The answer of pane-state. `note` says why something is unknown or uncertain."""
+    """The answer of pane-state.
+
+    `note` says why something is unknown or uncertain, or how to leave a pager or an editor.
+    """
 
     pane_id: str
     pane_pid: int
@@ -35,7 +39,7 @@ class PaneState:
         """Read the state of a pane now."""
         if row.is_dead:
             return cls._build(row, None, is_waiting=False)
-        state = await _read_settled_state(row, timing or WatchTiming())
+        state = await read_settled_state(row, timing or WatchTiming())
         return cls._build(row, state, is_waiting=state.waiting_for is not None if state.is_known else None)
 
     @classmethod
@@ -55,7 +59,7 @@ class PaneState:
         )
 
 
-async def _read_settled_state(row: Pane, timing: WatchTiming) -> ForegroundState:
+async def read_settled_state(row: Pane, timing: WatchTiming) -> ForegroundState:
     """Read the state again while a shell is about to wait: it may print its prompt before it reads."""
     state = await read_state(row)
     for _ in range(timing.settle_checks):
@@ -74,4 +78,6 @@ def _is_shell(row: Pane, state: ForegroundState) -> bool:
 def _note(state: ForegroundState) -> str | None:
     if not state.is_known:
         return state.evidence
+    if state.waiting_for in ("pager", "editor"):
+        return describe_screen_program(state.foreground_cmd)
     return _AMBIGUOUS if state.is_ambiguous else None

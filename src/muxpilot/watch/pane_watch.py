@@ -8,7 +8,8 @@ that fire in one round, the first in the caller's list wins.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from muxpilot.records import record
@@ -32,6 +33,7 @@ from muxpilot.watch.trigger import (
 )
 from muxpilot.watch.trigger_matcher import Fired, TriggerMatcher
 from muxpilot.watch.watch_log import WatchLog
+from muxpilot.watch.watch_start import WatchStart
 
 # After so many chunks the clock is checked, and after so many other tasks may run. The second must be more
 # than a source adds in one turn, or a flood of output would overrun the stream's memory.
@@ -47,35 +49,6 @@ class WatchEvent:
     event: str
     detail: str
     exit_code: int | None = None
-
-
-@record
-class WatchStart:
-    """Where a watch begins in the pane's stream, or in `command_stream`, which has one command's output.
-
-    `stop` is called when the watch ends. `recently_typed` returns the texts that were typed into the pane
-    lately, and `line_before` is the text before the cursor at the beginning. `has_begun` is false while the
-    command waits in its queue, `is_incomplete` true if the shell waits for the rest of it.
-
-    `is_past`: output from `offset` on was printed before the call; `line_before` is then the unfinished line
-    at the offset. `pane_offset` returns how much of the pane's own stream is in `command_stream` so far.
-
-    A watch that another muxpilot began has begun some seconds ago. `command_pid` is the program that was in
-    the foreground then, and `gap` is what was printed since and is lost.
-    """
-
-    offset: int
-    command_stream: PaneStream | None = None
-    stop: Callable[[], Awaitable[None]] | None = None
-    has_begun: Callable[[], bool] = lambda: True
-    recently_typed: Callable[[], Sequence[str]] = tuple
-    line_before: str = ""
-    is_incomplete: Callable[[], bool] = lambda: False
-    is_past: bool = False
-    pane_offset: Callable[[], int] | None = None
-    begun_s_ago: float = 0.0
-    command_pid: int | None = None
-    gap: Gap | None = None
 
 
 class PaneWatch:
@@ -116,7 +89,7 @@ class PaneWatch:
         self._foreground = ForegroundTracker(pane, self._timing, self._trace, command_pid=start.command_pid)
         self._reads_state = any(trigger.reads_state for trigger in triggers)
         self._lines = 0
-        self._open_line_due = NEVER
+        self._open_line_due = self._rows_due = NEVER
         self._state_due = self._first_state_check()
         self._state_checks = 0
         self._state_checked_at = self.began
@@ -174,8 +147,8 @@ class PaneWatch:
     def _first_state_check(self) -> float:
         if not self._reads_state:
             return NEVER
-        # A command that was just typed has not begun yet.
-        is_typed = self._start.command_stream is not None
+        # A command or an input that was just typed has not been read yet.
+        is_typed = self._start.command_stream is not None or self._start.screen is not None
         return self.began + (self._timing.state_checks_s[0] if is_typed else 0.0)
 
     def _next_due(self) -> float:
@@ -185,6 +158,7 @@ class PaneWatch:
         return min(
             self.began + self._timeout_s,
             self._open_line_due,
+            self._rows_due,
             self._state_due,
             self._progress.due,
             *(due for _, due, _ in self._alarms()),
@@ -250,6 +224,8 @@ class PaneWatch:
         self.last_output, self._open_line_due = now, now + self._timing.open_line_s
         if matches.is_change:
             self.last_change = now
+        if self._start.screen is not None and self._matcher.reads_lines:
+            self._rows_due = min(self._rows_due, self._open_line_due)
         if self._reads_state:
             self._foreground.note_output(data, now)
             pauses = self._timing.state_checks_s
@@ -261,6 +237,8 @@ class PaneWatch:
             typed = sum(len(piece.data) for piece in output.pieces if piece.is_typing)
             self._log.log_output(len(data), typed, matches, self._matcher.ignored_echoes)
         self._fire(matches.fired, "output")
+        if output.has_prompt:
+            self._fire_by(lambda trigger: trigger.check_prompt(), "prompt mark")
         if output.exit_code is not None:
             self._trace.debug("command ended", by="mark", exit_code=output.exit_code)
             if not matches.fired and self._fire_on_end(Ending(output.exit_code, _AT_PROMPT)):
@@ -269,7 +247,7 @@ class PaneWatch:
     def _end(self, end: End, now: float) -> None:
         self.stream_end = end
         self._fire(self._matcher.match_open_line(), "last line")
-        self._open_line_due = self._state_due = NEVER
+        self._open_line_due = self._rows_due = self._state_due = NEVER
         self._trace.debug("stream ended", status=end.status, reason=end.reason)
         if self._start.is_incomplete():
             self._over = WatchEvent(COMMAND_INCOMPLETE, end.reason)
@@ -290,6 +268,10 @@ class PaneWatch:
         if now >= self._open_line_due:
             self._open_line_due = NEVER
             self._check_open_line()
+        if now >= self._rows_due and self._start.screen is not None:
+            self._rows_due = NEVER
+            rows = await self._start.screen.read_changed_rows()
+            self._fire(self._matcher.match_rows(rows), "screen")
         if now >= self._state_due:
             await self._check_state(now)
         self._fire({index: detail for index, due, detail in self._alarms() if now >= due}, "clock")
@@ -309,13 +291,26 @@ class PaneWatch:
             self._trace.debug("state not read", reason="the command is still queued")
             return
         state = await self._foreground.check()
+        if state is None and self._start.screen is not None:
+            state = self._foreground.state  # the same, but the screen may show more of what was printed
         if state is None:
             return
-        check = ForegroundCheck(state, self._find_unmarked_end())
+        check = await self._look_at_line(ForegroundCheck(state, self._find_unmarked_end()))
         if check.ending is not None:
             self._exit_code = check.ending.status
         self._log.log_state(check)
         self._fire_by(lambda trigger: trigger.check_state(check), "state")
+
+    async def _look_at_line(self, check: ForegroundCheck) -> ForegroundCheck:
+        """Add the line at the cursor, where an input was typed."""
+        if self._start.screen is None:
+            return check
+        return replace(
+            check,
+            line=await self._start.screen.read_line(),
+            line_before=self._start.line_before,
+            has_moved_on=self._foreground.has_moved_on,
+        )
 
     def _find_unmarked_end(self) -> Ending | None:
         """Return the end of a command that only the system shows: marks and a command's stream are exact."""

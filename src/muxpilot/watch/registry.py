@@ -22,7 +22,7 @@ from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
 from muxpilot.watch.background_watch import BackgroundWatch, WatchStatus
 from muxpilot.watch.limits import WatchLimits
-from muxpilot.watch.pane_watch import PaneWatch, WatchStart
+from muxpilot.watch.pane_watch import PaneWatch
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.triggers import parse_triggers
@@ -34,6 +34,7 @@ from muxpilot.watch.watch_job import (
     open_watched,
 )
 from muxpilot.watch.watch_run import OnWatchEnd, WatchPlan, WatchRun
+from muxpilot.watch.watch_start import WatchStart
 
 # The limit for running watches, and for finished ones whose result is kept.
 MOST = 200
@@ -79,7 +80,7 @@ class WatchRegistry:
         self.is_closing = False  # the process ends: watches are left to others
         self._jobs = jobs or JobRegistry(most=most)
         self._jobs.kinds[KIND] = self
-        self._probes = Probes(self.timing)
+        self.probes = Probes(self.timing)
         self._most = most
         self._running: dict[str, _RunningWatch] = {}
         self._asked_here: set[str] = set()
@@ -87,7 +88,7 @@ class WatchRegistry:
 
     async def run(self, plan: WatchPlan) -> WatchResult:
         """Watch until something happens, while a call waits."""
-        run = WatchRun(plan, name=f"call-{plan.call}", probes=self._probes, timing=self.timing)
+        run = WatchRun(plan, name=f"call-{plan.call}", probes=self.probes, timing=self.timing)
         result = await run.run()
         await run.tell_end(result, [plan.listener.on_end])
         return result
@@ -249,7 +250,7 @@ class WatchRegistry:
         watch_id: str,
         on_begin: Callable[[Pane, PaneStream, WatchStart, PaneWatch], None],
     ) -> WatchRun:
-        return WatchRun(plan, name=watch_id, probes=self._probes, timing=self.timing, on_begin=on_begin)
+        return WatchRun(plan, name=watch_id, probes=self.probes, timing=self.timing, on_begin=on_begin)
 
     async def _end(
         self,

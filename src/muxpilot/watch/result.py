@@ -26,7 +26,7 @@ class WatchResult:
     """`output` begins with a line in brackets if something is missing in it.
 
     `pane` is the pane's name, if it has one. `cursor` is where read-pane and watch-pane go on without a gap;
-    None if the pane is gone.
+    None if the pane is gone. `created` is there where the call could open the pane.
     """
 
     pane_id: str
@@ -37,6 +37,7 @@ class WatchResult:
     output: str
     pane_state: object  # a PaneState; its fields are not in the tool's schema, which every client pays for
     cursor: str | None
+    created: bool | None = None
 
 
 async def build_result(
@@ -55,7 +56,7 @@ async def build_result(
         event=event.event,
         detail=event.detail,
         elapsed=round(elapsed, 3),
-        output=_describe_missing(watch, is_cut=is_cut) + output,
+        output=describe_missing(watch, is_cut=is_cut) + output,
         pane_state=await PaneState.read(row),
         cursor=None,
     )
@@ -77,22 +78,32 @@ async def _read_output(tmux: Tmux, row: Pane, stream: PaneStream, begin: int, en
     if row.is_alternate and not row.is_dead:
         with suppress(MuxpilotError):  # it is gone by now: then its output is left
             return "\n".join(await tmux.capture.last_lines(row.id, row.height)), False
-    start = max(begin, end - _MOST_RENDERED)
-    data = stream.read(start, end)
+    return await render_new_text(stream, begin, end, height=row.height)
+
+
+async def render_new_text(
+    stream: PaneStream, begin: int, end: int, *, height: int, is_alternate: bool = False
+) -> tuple[str, bool]:
+    """Return the end of the text between two offsets, and whether there was more.
+
+    `is_alternate`: a full-screen program covered the screen at `begin`.
+    """
+    data = stream.read(max(begin, end - _MOST_RENDERED), end)
     if len(data) > _MOST_RENDERED_AT_ONCE:
-        text = await asyncio.to_thread(_render, data, row.height)
+        text = await asyncio.to_thread(_render, data, height, is_alternate=is_alternate)
     else:
-        text = _render(data, row.height)
+        text = _render(data, height, is_alternate=is_alternate)
     kept = text.encode()[-_MOST_OUTPUT_BYTES:].decode("utf-8", "ignore")
     is_cut = len(kept) < len(text) or len(data) < end - begin
     return kept.partition("\n")[2] if is_cut and "\n" in kept else kept, is_cut
 
 
-def _render(data: bytes, height: int) -> str:
-    return "\n".join(render_text(data, height=height).lines).rstrip("\n ")
+def _render(data: bytes, height: int, *, is_alternate: bool) -> str:
+    return "\n".join(render_text(data, height=height, is_alternate=is_alternate).lines).rstrip("\n ")
 
 
-def _describe_missing(watch: PaneWatch, *, is_cut: bool) -> str:
+def describe_missing(watch: PaneWatch, *, is_cut: bool) -> str:
+    """Return a line in brackets about what is missing in a text; nothing if it is whole."""
     notes = ["only the end; use read-pane for more"] if is_cut else []
     for gap in watch.gaps[:_MOST_GAPS]:
         lost = f"{gap.lost_bytes} bytes" if gap.lost_bytes is not None else "some output"

@@ -18,7 +18,7 @@ from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.streams import ExitStatus
 from muxpilot.trace import area
-from muxpilot.watch.pane_watch import WatchStart
+from muxpilot.watch.watch_start import WatchStart
 
 StartWatch = Callable[[Tmux, Pane, PaneStream], Awaitable[WatchStart]]
 

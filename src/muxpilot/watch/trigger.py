@@ -43,10 +43,17 @@ class Ending:
 
 @record
 class ForegroundCheck:
-    """What a look at the foreground program found, and how a command ended if the look shows that."""
+    """What a look at the foreground program found, and how a command ended if the look shows that.
+
+    `line` is the text before the cursor, and `line_before` what it was when the watch began. `has_moved_on`:
+    a line has ended since, or another program is in the foreground. They are known where the watch has typed.
+    """
 
     state: ForegroundState
     ending: Ending | None
+    line: str = ""
+    line_before: str = ""
+    has_moved_on: bool = False
 
 
 class Activity(Protocol):
@@ -99,13 +106,23 @@ class Trigger:
     def check_end(self, ending: Ending) -> str | None:
         return self.type.on_end(ending) if self.type.on_end is not None else None
 
+    def check_prompt(self) -> str | None:
+        return self.type.on_prompt() if self.type.on_prompt is not None else None
+
     def check_state(self, check: ForegroundCheck) -> str | None:
         return self.type.on_state(check) if self.type.on_state is not None else None
 
 
-# From a row, the trigger as written, the text after the colon, and the hosts that a url may name besides this
-# machine, to a trigger.
-ParseTrigger = Callable[["TriggerType", str, str, tuple[str, ...]], Trigger]
+@record
+class TriggerSource:
+    """Which argument names a trigger, and the hosts that a url may name besides this machine."""
+
+    argument: str
+    hosts: tuple[str, ...]
+
+
+# From a row, the trigger as written, the text after the colon, and where it was written, to a trigger.
+ParseTrigger = Callable[["TriggerType", str, str, TriggerSource], Trigger]
 # The time at which the clock alone makes a trigger fire, and the detail of the event.
 Alarm = tuple[float, str]
 
@@ -120,6 +137,7 @@ class TriggerType:
     `on_output` gets each chunk of output, split into lines.
     `on_end` gets the end of a command that the shell's marks report, and that of the pane's program.
     `on_state` gets each look at the foreground program.
+    `on_prompt` is called when the marks of the shell report its next prompt.
     `on_clock` gets the pane's activity, and returns when the trigger fires unless there is more of it.
     `probe` waits for something on this machine that no pane prints; it gets the pane's folder.
     """
@@ -132,6 +150,7 @@ class TriggerType:
     on_output: Callable[[LineBatch], str | None] | None = None
     on_end: Callable[[Ending], str | None] | None = None
     on_state: Callable[[ForegroundCheck], str | None] | None = None
+    on_prompt: Callable[[], str] | None = None
     on_clock: Callable[[Trigger, Activity], Alarm] | None = None
     probe: Callable[[Trigger, Probes, str], Awaitable[str]] | None = None
 

@@ -47,13 +47,18 @@ class TriggerMatcher:
         self._recently_typed = recently_typed
         self._line_before = line_before
         self._joins_lines = joins_lines
-        self._output = LineSplitter(needs_text=any(trigger.matcher for trigger in triggers))
+        self.reads_lines = any(trigger.matcher for trigger in triggers)
+        self._output = LineSplitter(needs_text=self.reads_lines)
         self._typing = LineSplitter(needs_text=False)
 
     def match_open_line(self) -> Fired:
         """Match the last line, which has no end yet: a pause says that no more of it comes."""
         line = self._output.open_line
         return self._match_lines(line) if line else {}
+
+    def match_rows(self, rows: bytes) -> Fired:
+        """Match rows of a screen. A program that draws only what differs prints no whole lines."""
+        return self._match_lines(rows) if rows else {}
 
     def match(self, pieces: Sequence[OutputPiece]) -> TriggerMatches:
         """Match the pieces of a chunk. The first piece that fires a trigger decides."""

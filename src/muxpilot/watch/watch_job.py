@@ -18,10 +18,10 @@ from muxpilot.records import record
 from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import Gap, Pane, PaneId, PaneStream, SessionId, Tmux, WindowId
 from muxpilot.watch.pane_state import PaneState
-from muxpilot.watch.pane_watch import WatchStart
 from muxpilot.watch.result import WatchResult
 from muxpilot.watch.start import StartWatch
 from muxpilot.watch.watch_run import WatchPlan
+from muxpilot.watch.watch_start import WatchStart
 
 KIND = "watch"
 _NOT_KEPT = "the muxpilot that watched has ended, and what the pane printed then is not kept"

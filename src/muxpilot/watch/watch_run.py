@@ -13,12 +13,13 @@ from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
 from muxpilot.trace import area
 from muxpilot.watch.mark_tracker import MarkTracker
-from muxpilot.watch.pane_watch import PaneWatch, WatchEvent, WatchStart
+from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter, ReportProgress
 from muxpilot.watch.result import WatchResult, build_result
 from muxpilot.watch.start import StartWatch, start_now
 from muxpilot.watch.trigger import Trigger
+from muxpilot.watch.watch_start import WatchStart
 
 # Gets the result of a watch, before the answer, and the exit code of a program that has ended.
 OnWatchEnd = Callable[[WatchResult, int | None], Awaitable[None]]

@@ -17,16 +17,23 @@ LineNumber = int | str
 # What a colour sequence sets, by its first number. All other sequences set attributes.
 _COLOUR = re.compile(r"(?P<foreground>3[0-9]|9[0-7])|(?P<background>4[0-9]|10[0-7])|(?P<underline>5[89])")
 
+_SCREEN_NUMBERS = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag} #{alternate_on}"
+
 
 @record
 class CapturedScreen:
-    """The screen of a pane at one moment. `cursor` is its column and row, or None if it is hidden."""
+    """The screen of a pane at one moment.
+
+    `cursor_at` is the column and row of the cursor, `cursor` the same, or None if it is hidden.
+    """
 
     lines: list[str]
     columns: int
     rows: int
     cursor: tuple[int, int] | None
     is_joined: bool = True  # this tmux puts an emoji of several characters into one cell
+    cursor_at: tuple[int, int] = (0, 0)
+    is_alternate: bool = False  # a full-screen program covers the text of the pane
 
 
 class Capture:
@@ -83,10 +90,11 @@ class Capture:
 
     async def screen(self, pane: PaneId) -> CapturedScreen:
         """Return the whole screen, with colours and with the blanks at the ends of rows."""
-        ask = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
-        (columns, rows, x, y, is_visible), lines = await self._capture_with_numbers(pane, ask, "-e", "-N")
+        numbers, lines = await self._capture_with_numbers(pane, _SCREEN_NUMBERS, "-e", "-N")
+        columns, rows, x, y, is_visible, is_alternate = numbers
         is_joined = await self._connection.server_version() >= EMOJI_ARE_JOINED
-        return CapturedScreen(lines, columns, rows, (x, y) if is_visible else None, is_joined)
+        cursor = (x, y) if is_visible else None
+        return CapturedScreen(lines, columns, rows, cursor, is_joined, (x, y), bool(is_alternate))
 
     async def _capture_with_numbers(self, pane: PaneId, ask: str, *flags: str) -> tuple[list[int], list[str]]:
         """Return numbers of a pane and the rows of its screen, both from the same moment."""

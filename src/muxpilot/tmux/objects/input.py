@@ -13,8 +13,10 @@ import secrets
 from collections import deque
 from collections.abc import Sequence
 
-from muxpilot.errors import BadInput, MuxpilotError, PaneDead, Unavailable
+from muxpilot.errors import BadInput, MuxpilotError, NotFound, PaneDead, Unavailable
+from muxpilot.records import record
 from muxpilot.terminal.escapes import CLEAR_SCREEN
+from muxpilot.terminal.mouse import MouseEncoding
 from muxpilot.tmux.connection import reply_safety
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.control_line import BracedCommands
@@ -44,6 +46,22 @@ _LONGEST_TYPED = 1024
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # Limits of the memory of typed texts: texts per pane, length of a text, and panes.
 _TEXTS_KEPT, _LONGEST_KEPT, _PANES_KEPT = 8, 4096, 200
+
+_MOUSE_FIELDS = (
+    *("pane_width", "pane_height", "mouse_any_flag", "mouse_sgr_flag", "mouse_utf8_flag"),
+    *("mouse_button_flag", "mouse_all_flag"),
+)
+
+
+@record
+class MouseMode:
+    """The size of a pane, and which mouse events its program wants: none, or clicks, or motion too."""
+
+    width: int
+    height: int
+    is_on: bool
+    has_motion: bool
+    encoding: MouseEncoding
 
 
 class Input:
@@ -129,6 +147,21 @@ class Input:
         if not data:
             raise BadInput("No bytes were given.", "Give at least one byte.")
         await self._paste(pane, data, enter=False, bracketed=False, ticket=ticket)
+
+    async def mouse_mode(self, pane: PaneId) -> MouseMode:
+        """Return which mouse events the program of a pane has asked for."""
+        ask = " ".join(f"#{{{name}}}" for name in _MOUSE_FIELDS)
+        try:
+            reply = await self._connection.run(("display-message", "-p", "-t", pane, ask), repeatable=True)
+        except NotFound:
+            raise NotFound("pane", pane) from None
+        numbers = [int(word) for word in reply.first_line.split()]
+        if len(numbers) != len(_MOUSE_FIELDS):  # for a pane that is gone, tmux prints empty fields
+            raise NotFound("pane", pane)
+        width, height, is_on, *flags = numbers
+        is_sgr, is_utf8, *motion = map(bool, flags)
+        encoding = MouseEncoding.SGR if is_sgr else MouseEncoding.UTF8 if is_utf8 else MouseEncoding.DEFAULT
+        return MouseMode(width, height, is_on=bool(is_on), has_motion=any(motion), encoding=encoding)
 
     async def show_text(self, pane: PaneId, text: str, *, clear: bool = False) -> None:
         """Show a text in a pane as if its program had printed it. It is never typed or run."""

@@ -15,6 +15,9 @@ from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.stream import ExitStatus
 
 _OPTION = "@muxpilot_exit_"
+# Holds the value that remain-on-exit had, while a muxpilot keeps a pane to read how its program ends.
+# Other versions of muxpilot read this option too, so its name must stay as it is.
+REMAINED_OPTION = "@muxpilot_remained"
 _VALUE = re.compile(r"([0-9]{0,3}) ([0-9]{0,3})")
 _SIGNAL_STATUS = 128
 

@@ -11,10 +11,11 @@ from dataclasses import replace
 from muxpilot.errors import NameTaken, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import SESSION, WINDOW, Session, Window
 from muxpilot.tmux.objects.clients import Clients
-from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, PaneProgram, Spawner
+from muxpilot.tmux.objects.spawn import SHELL, ClaimPane, CreatedPane, PaneProgram, Spawner
 from muxpilot.tmux.objects.validate import stored_session_name, validate_name, validate_size
 from muxpilot.tmux.quote import escape_format
 
@@ -79,25 +80,46 @@ class Sessions:
         found = await self._find_existing(name) if name is not None else None
         if found is not None:
             return found
-        naming = ("-s", escape_format(validate_name("name", name))) if name is not None else ()
-        window = (
-            ("-n", escape_format(validate_name("windowName", window_name))) if window_name is not None else ()
-        )
-        size = ("-x", str(validate_size("width", width)), "-y", str(validate_size("height", height)))
         try:
-            async with self._connection.lock_for_session_change():
-                created = await self._spawner.create_pane(
-                    *("new-session", "-d", *naming, *window, *size),
-                    program=program,
-                    may_start_server=True,
-                    name_window=window_name is None,
-                )
+            created = await self.create_new(
+                name, window_name=window_name, width=width, height=height, program=program
+            )
         except NameTaken as taken:
             found = await self._find_existing(taken.name)
             if found is None:
                 raise
             return found
         return _from_created_pane(created)
+
+    async def create_new(
+        self,
+        name: str | None,
+        *,
+        window_name: str | None = None,
+        width: int,
+        height: int,
+        program: PaneProgram = SHELL,
+        marks: Sequence[Command] = (),
+        claim: ClaimPane | None = None,
+    ) -> CreatedPane:
+        """Create a session in the background, or raise NameTaken.
+
+        tmux runs `marks` in the same step. `claim` gets the pane before its program starts.
+        """
+        naming = ("-s", escape_format(validate_name("name", name))) if name is not None else ()
+        window = (
+            ("-n", escape_format(validate_name("windowName", window_name))) if window_name is not None else ()
+        )
+        size = ("-x", str(validate_size("width", width)), "-y", str(validate_size("height", height)))
+        async with self._connection.lock_for_session_change():
+            return await self._spawner.create_pane(
+                *("new-session", "-d", *naming, *window, *size),
+                program=program,
+                may_start_server=True,
+                name_window=window_name is None,
+                marks=marks,
+                claim=claim,
+            )
 
     async def rename(self, session: SessionId, name: str) -> str:
         """Rename a session. Return the name that tmux stores: up to 3.6 it writes `_` for `:` and `.`."""

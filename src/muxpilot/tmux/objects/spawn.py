@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,9 @@ from muxpilot.tmux.objects.shell_startup import ShellStartup, ShellStartups
 from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.registry import Streams
 
-RunCommand = Callable[[Command], Awaitable[CommandReply]]
+RunCommand = Callable[..., Awaitable[CommandReply]]
+# Gets a new pane before its program starts. If it raises, the pane is given up.
+ClaimPane = Callable[["CreatedPane"], Awaitable[None]]
 
 
 @record
@@ -96,21 +98,31 @@ class Spawner:
         self._trace = connection.endpoint.trace
 
     async def create_pane(
-        self, *command: str, program: PaneProgram, may_start_server: bool = False, name_window: bool = False
+        self,
+        *command: str,
+        program: PaneProgram,
+        may_start_server: bool = False,
+        name_window: bool = False,
+        marks: Sequence[Command] = (),
+        claim: ClaimPane | None = None,
     ) -> CreatedPane:
-        """Run a command that creates a pane. The pane's program starts once its output is being read."""
+        """Run a command that creates a pane. The pane's program starts once its output is being read.
+
+        tmux runs `marks` in the same step, so that no other process sees the pane without them.
+        """
         is_remote = self._connection.endpoint.is_remote
         flags = (*program.flags(is_remote=is_remote), "-P", "-F", formats.template(CREATED_PANE))
         run = self._connection.run_or_start_server if may_start_server else self._connection.run
         if is_remote:
-            return await self._create_remote_pane(
-                (*command, *flags, *_command_arguments(program.command)), run, program
-            )
+            whole = (*command, *flags, *_command_arguments(program.command))
+            return await self._create_remote_pane(whole, run, program, marks=marks, claim=claim)
         launch, startup = self._prepare_launch(program.command)
         try:
-            reply = await run((*command, *flags, "--", *launch.argv))
+            reply = await run((*command, *flags, "--", *launch.argv), *marks)
             [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
             self._log_created(command[0], created, program)
+            if claim is not None:
+                await claim(created)
             setup = setup_commands(command[0], created, program)
             if name_window:
                 created = replace(created, window_name=program.window_name(created.shell))
@@ -123,12 +135,21 @@ class Spawner:
         return created
 
     async def _create_remote_pane(
-        self, command: Command, run: RunCommand, program: PaneProgram
+        self,
+        command: Command,
+        run: RunCommand,
+        program: PaneProgram,
+        *,
+        marks: Sequence[Command],
+        claim: ClaimPane | None,
     ) -> CreatedPane:
         """Create a pane on another host, without a launcher: tmux starts the program and names the window."""
         await self._require_folder(program.cwd)
-        [created] = formats.parse(CREATED_PANE, (await run(command)).blocks[0].lines, CreatedPane)
+        reply = await run(command, *marks)
+        [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
         self._log_created(command[0], created, program)
+        if claim is not None:
+            await claim(created)
         with suppress(NotFound, NoServer):  # its program may have ended already
             await self._connection.run(*setup_commands(command[0], created, program))
         return created
@@ -144,11 +165,13 @@ class Spawner:
                 if asked != ["there"]:
                     raise BadInput(f"The folder cwd {path!r} does not exist.", "Give a folder that exists.")
 
-    async def respawn(self, pane: PaneId, *, command: str | None, kill: bool) -> None:
+    async def respawn(self, pane: PaneId, program: PaneProgram, *, kill: bool) -> None:
         """Start a command, or the shell, in an existing pane. `kill` ends its program first."""
-        flags = ("-k",) if kill else ()
+        command = program.command
+        flags = (*(("-k",) if kill else ()), *program.flags(is_remote=self._connection.endpoint.is_remote))
         self._trace.debug("pane respawns", pane=pane, has_command=command is not None, kill=kill)
         if self._connection.endpoint.is_remote:
+            await self._require_folder(program.cwd)
             await self._connection.run(("respawn-pane", *flags, "-t", pane, *_command_arguments(command)))
             await self._streams.end_stream(pane)
             return

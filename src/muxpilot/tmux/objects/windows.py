@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.models import WINDOW, Window
 from muxpilot.tmux.objects import layouts
-from muxpilot.tmux.objects.spawn import SHELL, CreatedPane, PaneProgram, Spawner
+from muxpilot.tmux.objects.spawn import SHELL, ClaimPane, CreatedPane, PaneProgram, Spawner
 from muxpilot.tmux.objects.validate import validate_name, validate_size
 from muxpilot.tmux.quote import escape_format
 
@@ -40,12 +40,18 @@ class Windows:
         return rows[0]
 
     async def create(
-        self, session: SessionId, *, name: str | None = None, program: PaneProgram = SHELL
+        self,
+        session: SessionId,
+        *,
+        name: str | None = None,
+        program: PaneProgram = SHELL,
+        claim: ClaimPane | None = None,
     ) -> CreatedPane:
-        """Open a window in the background."""
+        """Open a window in the background. `claim` gets its pane before the program starts."""
         naming = ("-n", escape_format(validate_name("name", name))) if name is not None else ()
+        command = ("new-window", "-d", "-t", f"{session}:", *naming)
         return await self._spawner.create_pane(
-            "new-window", "-d", "-t", f"{session}:", *naming, program=program, name_window=name is None
+            *command, program=program, name_window=name is None, claim=claim
         )
 
     async def split(
@@ -68,9 +74,17 @@ class Windows:
             "split-window", "-d", direction, *zoom, "-t", pane, *size, program=program
         )
 
-    async def respawn(self, pane: PaneId, *, command: str | None = None, kill: bool = False) -> None:
+    async def respawn(
+        self,
+        pane: PaneId,
+        *,
+        command: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        kill: bool = False,
+    ) -> None:
         """Run a command, or the shell, in a pane whose program has ended; `kill` ends a running one first."""
-        await self._spawner.respawn(pane, command=command, kill=kill)
+        await self._spawner.respawn(pane, PaneProgram(command, cwd, env), kill=kill)
 
     async def rename(self, window: WindowId, name: str) -> str:
         """Rename a window. Return the name that tmux stores, which may differ: it doubles a backslash."""

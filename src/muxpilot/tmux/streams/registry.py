@@ -121,11 +121,11 @@ class Streams:
         followed = self._followed_panes.get(pane)
         return followed is None or followed.is_receiving
 
-    async def catch_up(self, pane: PaneId, *, is_ending: bool = False) -> None:
+    async def catch_up(self, pane: PaneId, *, is_exact: bool = False) -> None:
         """Wait until all output of a pane that tmux has sent so far is in its stream.
 
-        The output of a pane that we created is waited for only if its program is ending: its end is marked
-        otherwise.
+        The output of a pane that we created is waited for only with `is_exact`: it takes two more requests,
+        and where our marks are in the output nothing depends on it.
         """
         followed = self._followed_panes.get(pane)
         if followed is not None and followed.control is not None:
@@ -133,7 +133,7 @@ class Streams:
         elif (
             followed is not None
             and isinstance(followed.pipe, JournalSource)
-            and (is_ending or not followed.is_own)
+            and (is_exact or not followed.is_own)
         ):
             await wait_until_written(self._connection, followed.pipe)
 

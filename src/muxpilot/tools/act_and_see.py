@@ -1,0 +1,96 @@
+"""`until` of the tools that type: wait for what the input does, and answer with what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Protocol, TypeVar
+
+from muxpilot.processes.decide import WaitingFor
+from muxpilot.records import record
+from muxpilot.tmux import PaneId
+from muxpilot.toolkit.argument_types import Between
+from muxpilot.toolkit.spec import DEADLINE_S
+from muxpilot.tools.context import Context
+from muxpilot.watch.act_and_see import ActWatch, ScreenCursor
+from muxpilot.watch.mark_tracker import track_marks
+from muxpilot.watch.trigger import Trigger
+from muxpilot.watch.triggers import UNTIL, parse_triggers, refuse_local_triggers
+
+_LONGEST_MS = 3_600_000
+
+Until = Annotated[str | list[str] | None, "Wait for prompt, change, quiet:MS or a trigger; get what changed"]
+UntilAgain = Annotated[str | list[str] | None, "As in send-keys"]
+TimeoutMs = Annotated[int, "For until", Between(0, _LONGEST_MS)]
+
+
+@record
+class ActAnswer:
+    """The answer of a tool that types, with `until`. `reason` says how to leave a pager or an editor."""
+
+    pane_id: str
+    pane: str | None
+    event: str
+    changed: str
+    cursor: ScreenCursor | None
+    highlighted: list[str]
+    alternate_screen: bool
+    waiting_for: WaitingFor | None
+    reason: str = ""
+    hint: str | None = None
+
+
+class InputSent(Protocol):
+    """What a tool that types answers without `until`."""
+
+    @property
+    def pane_id(self) -> str: ...
+
+
+Sent = TypeVar("Sent", bound=InputSent)
+
+
+def act_deadline(arguments: Mapping[str, Any]) -> float:
+    """Allow the time of `until` besides that of typing."""
+    return DEADLINE_S + (arguments["timeout_ms"] / 1000 if arguments["until"] is not None else 0.0)
+
+
+def parse_until(ctx: Context, until: str | list[str]) -> tuple[Trigger, ...]:
+    """Return the triggers that an input waits for, or raise BadInput."""
+    triggers = parse_triggers(until, hosts=ctx.services.watches.limits.hosts, argument=UNTIL)
+    refuse_local_triggers(triggers, is_remote=ctx.tmux.is_remote)
+    return triggers
+
+
+async def act(
+    ctx: Context,
+    pane: PaneId,
+    send: Callable[[], Awaitable[Sent]],
+    *,
+    until: str | list[str] | None,
+    timeout_ms: int,
+) -> Sent | ActAnswer:
+    """Hold the pane and send an input; with `until`, wait for what it does."""
+    if until is None:
+        async with ctx.lock_pane(ctx.tmux, pane):
+            return await send()
+    triggers, watches = parse_until(ctx, until), ctx.services.watches
+    row = await ctx.tmux.panes.get(pane)
+    marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
+    async with ctx.tmux.streams.open(pane) as stream:
+        watch = ActWatch(ctx.tmux, row, stream, marks=marks, timing=watches.timing, call=ctx.call)
+        async with ctx.lock_pane(ctx.tmux, pane):
+            await watch.begin()
+            sent = await send()
+        change = await watch.wait(triggers, timeout_s=timeout_ms / 1000, probes=watches.probes)
+    return ActAnswer(
+        sent.pane_id,
+        await ctx.pane_name(pane),
+        change.event,
+        change.changed,
+        change.cursor,
+        change.highlighted,
+        change.alternate_screen,
+        change.waiting_for,
+        change.reason,
+        getattr(sent, "hint", None),
+    )
