@@ -44,6 +44,7 @@ AREAS = (
     "calls",
     "server",
     "view",
+    "cli",
 )
 
 _LONGEST_VALUE = 200
