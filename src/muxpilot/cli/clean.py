@@ -10,7 +10,7 @@ from muxpilot.app import App
 from muxpilot.cli.application import call_tool, run_with_app
 from muxpilot.cli.leftovers import Leftover, find_leftovers
 from muxpilot.config.model import Settings
-from muxpilot.errors import BadInput, Refused
+from muxpilot.errors import Refused
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.toolkit.answers import compact_json
 from muxpilot.trace import area
@@ -22,10 +22,6 @@ _REFUSED = "it could not be ended: "
 
 def run(settings: Settings, arguments: Namespace) -> int:
     """End what is left behind and say what stays, and why; with --dry-run, only say it."""
-    if settings.ssh is not None:
-        raise BadInput(
-            "clean cannot know which muxpilots of other machines still run.", "Run it on the other host."
-        )
     return run_with_app(settings, lambda app: _clean(app, arguments))
 
 

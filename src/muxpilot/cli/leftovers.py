@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from muxpilot.app import App
 from muxpilot.cli.application import call_for_data
@@ -16,14 +15,13 @@ from muxpilot.errors import Refused
 from muxpilot.journal.owners import OwnerState
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.records import record
-from muxpilot.tmux import PaneId, SessionId
+from muxpilot.tmux import PaneId
 from muxpilot.tmux.objects.owner import Owner
 from muxpilot.tmux.objects.owner_marks import (
     MarkedPane,
-    MarkedSession,
     list_control_processes,
     list_marked_panes,
-    list_marked_sessions,
+    read_session_owner,
 )
 
 _RECENTLY_S = 3600.0
@@ -76,22 +74,22 @@ _REASONS: tuple[tuple[str, Callable[[_Facts], bool]], ...] = (
 async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
     """Return the sessions and the dead panes that muxpilots have created, each with why it stays."""
     connection = app.servers.default.connection
-    rows = {row["id"]: row for row in (await call_for_data(app, "list-sessions"))["sessions"]}
-    if not rows:
+    sessions = (await call_for_data(app, "list-sessions"))["sessions"]
+    if not sessions:
         return []
-    sessions, panes = await list_marked_sessions(connection), await list_marked_panes(connection)
-    used_by_living = await _find_used_panes(app)
-    has_others = await _has_other_muxpilots(app)
+    panes = await list_marked_panes(connection)
+    used_by_living, has_others = await _find_used_panes(app), await _has_other_muxpilots(app)
     found = []
-    for session in sessions:
-        row, inside = rows.get(session.id), [pane for pane in panes if pane.session_id == session.id]
-        if row is None or session.owner is None:
-            continue
-        running = [] if ends_running else await _list_running(app, inside)
-        facts = _Facts(session.owner, row["attached"], inside, running, used_by_living, has_others)
-        found.append(Leftover("session", session.id, row["name"], _find_reason(facts)))
+    for row in sessions:
+        owner = await read_session_owner(connection, row["id"])
+        if owner is not None:
+            inside = [pane for pane in panes if pane.session_id == row["id"]]
+            running = [] if ends_running else await _list_running(app, inside)
+            facts = _Facts(owner, row["attached"], inside, running, used_by_living, has_others)
+            found.append(Leftover("session", row["id"], row["name"], _find_reason(facts)))
     ended = {row.id for row in found if not row.kept_because}
-    return [*found, *_find_dead_panes(sessions, panes, rows, ended=ended)]
+    unwatched = {row["id"]: row["name"] for row in sessions if not row["attached"] and row["id"] not in ended}
+    return [*found, *_find_dead_panes(panes, unwatched)]
 
 
 def _find_reason(facts: _Facts) -> str:
@@ -101,19 +99,12 @@ def _find_reason(facts: _Facts) -> str:
     return f"{facts.running[0]} runs in it" if facts.running else ""
 
 
-def _find_dead_panes(
-    sessions: Sequence[MarkedSession],
-    panes: Sequence[MarkedPane],
-    rows: dict[SessionId, Any],
-    *,
-    ended: set[str],
-) -> list[Leftover]:
-    """Return the dead panes of muxpilots that are gone, in sessions that stay and that no person looks at."""
-    shown = {session.id for session in sessions if session.id in rows and not rows[session.id]["attached"]}
+def _find_dead_panes(panes: Sequence[MarkedPane], sessions: Mapping[str, str]) -> list[Leftover]:
+    """Return the dead panes of muxpilots that are gone. `sessions` stay, and no person looks at them."""
     return [
-        Leftover("pane", pane.id, rows[pane.session_id]["name"], "")
+        Leftover("pane", pane.id, sessions[pane.session_id], "")
         for pane in panes
-        if pane.is_dead and pane.session_id in shown and pane.session_id not in ended
+        if pane.is_dead and pane.session_id in sessions
         if pane.owner is not None and pane.owner.is_gone
     ]
 

@@ -25,7 +25,7 @@ def _add_run(parser: ArgumentParser) -> None:
     parser.add_argument("--detach", action="store_true", help="print the commandId, and do not wait")
     _add_json(parser, "print the result as JSON when it is done")
     parser.add_argument(
-        "words", metavar="-- COMMAND", nargs="+", help="one line of shell, or several words, which are quoted"
+        "words", metavar="COMMAND", nargs="+", help="one line of shell, or several words, which are quoted"
     )
 
 

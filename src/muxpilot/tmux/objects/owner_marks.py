@@ -1,27 +1,15 @@
-"""List the sessions and panes of a server with the muxpilots that created them."""
+"""Which muxpilots created the sessions and panes of a server, and which programs are connected to it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muxpilot.errors import NotFound
 from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.formats import fields, flag
 from muxpilot.tmux.ids import PaneId, SessionId
 from muxpilot.tmux.objects.owner import OWNER_OPTION, Owner, parse_owner
-
-
-@record
-class MarkedSession:
-    """A session with its owner mark, which may be empty."""
-
-    id: SessionId
-    mark: str
-
-    @property
-    def owner(self) -> Owner | None:
-        """Return the muxpilot that created it; None if none did."""
-        return parse_owner(self.id, self.mark)
 
 
 @record
@@ -40,7 +28,6 @@ class MarkedPane:
         return parse_owner(self.id, self.mark)
 
 
-_SESSION = fields(id=("session_id", SessionId), mark=(OWNER_OPTION, str))
 _PANE = fields(
     id=("pane_id", PaneId),
     session_id=("session_id", SessionId),
@@ -59,9 +46,16 @@ class ClientProcess:
     is_control: bool
 
 
-async def list_marked_sessions(connection: Connection) -> Sequence[MarkedSession]:
-    """List all sessions that the policy shows, with their marks."""
-    return await connection.list_records(_SESSION, MarkedSession, "list-sessions")
+async def read_session_owner(connection: Connection, session: SessionId) -> Owner | None:
+    """Return the muxpilot that created a session; None if none did, or if the session has just ended.
+
+    The format of a session would give the mark of its active pane: tmux looks there first.
+    """
+    ask = ("show-options", "-qv", "-t", session, OWNER_OPTION)
+    try:
+        return parse_owner(session, (await connection.run(ask, repeatable=True)).first_line)
+    except NotFound:
+        return None
 
 
 async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
