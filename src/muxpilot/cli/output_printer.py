@@ -36,7 +36,7 @@ class OutputPrinter:
         while True:
             new = self._output.read_from(self._offset, _CHUNK_BYTES)
             self._print_part(new, new.data if is_last else new.data[: _printable_bytes(new)])
-            if new.settled_bytes < _CHUNK_BYTES:
+            if not new.has_more:
                 break
         sys.stdout.flush()
 

@@ -222,13 +222,14 @@ class OutputPart:
 class NewOutput:
     """Output from the offset `begin` on. So many bytes of it are settled: they will not change any more.
 
-    `is_redrawn`: the others are lines that the command moves in.
+    `is_redrawn`: the others are lines that the command moves in. `has_more`: the limit has cut it.
     """
 
     begin: int
     data: bytes
     settled_bytes: int
     is_redrawn: bool
+    has_more: bool
 
 
 class CommandOutput:
@@ -317,9 +318,10 @@ class CommandOutput:
         spool = self._spool
         begin = spool.find_kept(offset if offset <= spool.size else 0)  # it is less after a restart
         settled = spool.read(begin, min(limit, spool.size - begin)) if begin < spool.size else b""
-        still_open = self._open if begin + len(settled) >= spool.size else b""
+        has_more = begin + len(settled) < spool.size
+        data = settled if has_more else settled + self._open
         is_redrawn = self._renderer is not None and self._renderer.is_redrawn
-        return NewOutput(begin, settled + still_open, len(settled), is_redrawn)
+        return NewOutput(begin, data, len(settled), is_redrawn=is_redrawn, has_more=has_more)
 
     def close(self) -> None:
         self._renderer = None
