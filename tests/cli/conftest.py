@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,16 @@ class Terminal:
         assert (code, err) == (0, "")
         return out.strip()
 
-    def open(self, *argv: str) -> subprocess.Popen[bytes]:
-        """Start a command in a process of its own, whose stdout and stderr are pipes."""
+    @contextmanager
+    def open(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run a command in a process of its own, whose stdout and stderr are pipes, for this block."""
         command = [sys.executable, "-m", "muxpilot", "--socket", self.place.socket, *argv]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe) as program:
+            try:
+                yield program
+            finally:
+                program.kill()
 
     def screen(self) -> str:
         return self.place.tmux("capture-pane", "-p", "-t", self.pane)

@@ -153,7 +153,7 @@ def test_a_second_ctrl_c_leaves_a_command_that_ignores_the_first(terminal: Termi
         assert program.stdout is not None
         assert program.stdout.readline() == b"begun\n"
         program.send_signal(signal.SIGINT)
-        assert b"ignored\n" in iter(program.stdout.readline, b"")
+        assert any(line.endswith(b"ignored\n") for line in iter(program.stdout.readline, b""))
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT_S) == 130
     assert json.loads(terminal.call("call", "list-commands")[1])["commands"][0]["status"] == "running"

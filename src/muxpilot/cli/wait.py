@@ -83,6 +83,8 @@ async def _watch(
     async def on_end(result: object, exit_code: int | None) -> None:
         codes.append(exit_code)
 
+    with suppress(MuxpilotError):  # the policy may forbid lists; watch-pane tells every other error itself
+        await call_for_data(app, "list-commands", paneId=pane)  # so that exit codes of commands are known
     arguments = {"paneId": pane, "triggers": triggers, "timeout": timeout_s, "since": since}
     answer = await call_for_data(app, "watch-pane", Caller(on_watch_end=on_end), **arguments)
     event, code = answer["event"], next(iter(codes), None)
