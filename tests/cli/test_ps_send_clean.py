@@ -96,15 +96,16 @@ def test_either_text_or_keys_are_sent(terminal: Terminal, argv: tuple[str, ...])
 # clean
 
 
-def environment(place: Place) -> dict[str, str]:
-    """Return variables with which muxpilot keeps its records where the servers of the place do."""
-    return {"HOME": str(place.home), "XDG_RUNTIME_DIR": "", "SHELL": "/bin/bash"}
+def start_in(place: Place, *argv: str) -> subprocess.CompletedProcess[bytes]:
+    """Run muxpilot in a process of its own, with its records where the servers of the place keep them."""
+    where = ("--socket", place.socket)
+    return start(*where, *argv, HOME=str(place.home), XDG_RUNTIME_DIR="", SHELL="/bin/bash")
 
 
 def leave_session(place: Place, name: str, **arguments: object) -> str:
     """Let a muxpilot that ends at once create a session. Return its pane."""
     made = json.dumps({"name": name, **arguments})
-    done = start("--socket", place.socket, "call", "create-session", made, **environment(place))
+    done = start_in(place, "call", "create-session", made)
     pane: str = json.loads(done.stdout)["paneId"]
     asyncio.run(wait_until(lambda: place.tmux("capture-pane", "-p", "-t", pane).strip() or arguments))
     return pane
@@ -112,7 +113,7 @@ def leave_session(place: Place, name: str, **arguments: object) -> str:
 
 def clean(place: Place, *argv: str) -> tuple[list[str], dict[str, str]]:
     """Run `clean`. Return the ids of what is ended, and why what is kept is kept, by session name."""
-    done = start("--socket", place.socket, "clean", "--json", *argv, **environment(place))
+    done = start_in(place, "clean", "--json", *argv)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     return [row["id"] for row in answer["ended"]], {
@@ -127,7 +128,7 @@ def sessions(place: Place) -> list[str]:
 def test_a_session_whose_muxpilot_is_gone_is_ended_and_a_persons_is_not(place: Place) -> None:
     place.tmux("new-session", "-d", "-s", "persons")
     leave_session(place, "left")
-    dry = start("--socket", place.socket, "clean", "--dry-run")
+    dry = start_in(place, "clean", "--dry-run")
     assert dry.stdout.startswith(b"would end session ")
     assert sessions(place) == ["left", "persons"]
     assert len(clean(place)[0]) == 1
@@ -177,7 +178,7 @@ def test_a_dead_pane_of_a_muxpilot_that_is_gone_is_ended(place: Place) -> None:
     place.tmux("set-option", "-g", "remain-on-exit", "on")
     target = place.tmux("display-message", "-p", "-t", "persons", "#{pane_id}")
     split = json.dumps({"paneId": target, "command": "true"})
-    made = start("--socket", place.socket, "call", "split-pane", split)
+    made = start_in(place, "call", "split-pane", split)
     pane = json.loads(made.stdout)["paneId"]
     asyncio.run(wait_until(lambda: place.tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"))
     assert clean(place) == ([pane], {})
@@ -188,7 +189,7 @@ def test_the_policy_protects_what_may_not_be_killed(place: Place, tmp_path: Path
     config = tmp_path / "policy.toml"
     config.write_text("[security]\nallow_kill = false\n")
     leave_session(place, "left")
-    done = start("--socket", place.socket, "--config", str(config), "clean")
+    done = start_in(place, "--config", str(config), "clean")
     assert done.returncode == 1
     assert b"could not be ended: " in done.stdout
     assert sessions(place) == ["left"]

@@ -14,6 +14,7 @@ from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput, Refused
 from muxpilot.toolkit.answers import Answer
+from muxpilot.toolkit.spec import Tool
 
 LONGEST_S = 86_400.0
 
@@ -57,16 +58,16 @@ async def _do(app: App, work: Work, signals: list[int]) -> int:
         await app.close()
 
 
-async def call_tool(app: App, tool: str, caller: Caller | None = None, /, **arguments: object) -> Answer:
+async def call_tool(app: App, tool: Tool, caller: Caller | None = None, /, **arguments: object) -> Answer:
     """Call a tool with the arguments that are not None. Raise Refused with the text of a failure."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    answer = await app.dispatch.call(tool, given, caller)
+    answer = await app.dispatch.call(tool.name, given, caller)
     if answer.is_error:
         raise Refused(answer.text)
     return answer
 
 
-async def call_for_data(app: App, tool: str, caller: Caller | None = None, /, **arguments: object) -> Any:
+async def call_for_data(app: App, tool: Tool, caller: Caller | None = None, /, **arguments: object) -> Any:
     """Call a tool and return its structured answer."""
     return (await call_tool(app, tool, caller, **arguments)).structured
 

@@ -13,10 +13,13 @@ from muxpilot.config.model import Settings
 from muxpilot.errors import Refused
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.panes import kill_pane
+from muxpilot.tools.sessions import kill_session
 from muxpilot.trace import area
 
 _trace = area("cli")
 _FAILED = 1
+_TOOLS = {"session": kill_session, "pane": kill_pane}
 _REFUSED = "it could not be ended: "
 
 
@@ -40,7 +43,7 @@ async def _end(app: App, row: Leftover) -> Leftover:
     """End a session or a pane with the tool for it, so that the policy and the audit log apply."""
     _trace.debug("leftover ends", kind=row.kind, id=row.id)
     try:
-        await call_tool(app, f"kill-{row.kind}", **{f"{row.kind}Id": row.id})
+        await call_tool(app, _TOOLS[row.kind], **{f"{row.kind}Id": row.id})
     except Refused as error:
         return replace(row, kept_because=f"{_REFUSED}{error}")
     return row

@@ -11,6 +11,7 @@ from muxpilot.cli.application import NEEDS_INPUT, TIMED_OUT, call_for_data
 from muxpilot.cli.output_printer import OutputPrinter
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.shells.command import Command
+from muxpilot.tools.commands import get_command_result
 from muxpilot.trace import area
 
 _trace = area("cli")
@@ -25,7 +26,7 @@ _LONG_S = 3600.0
 
 async def find_command(app: App, command_id: str) -> Command:
     """Return a command, of whichever muxpilot, if the policy lets us see it."""
-    await call_for_data(app, "get-command-result", commandId=command_id, maxOutputBytes=0)
+    await call_for_data(app, get_command_result, commandId=command_id, maxOutputBytes=0)
     return app.services.shells.get_command(command_id)
 
 

@@ -23,6 +23,8 @@ from muxpilot.tmux.objects.owner_marks import (
     list_marked_panes,
     read_session_owner,
 )
+from muxpilot.tools.sessions import list_sessions
+from muxpilot.tools.state import pane_state
 
 _RECENTLY_S = 3600.0
 
@@ -74,7 +76,7 @@ _REASONS: tuple[tuple[str, Callable[[_Facts], bool]], ...] = (
 async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
     """Return the sessions and the dead panes that muxpilots have created, each with why it stays."""
     connection = app.servers.default.connection
-    sessions = (await call_for_data(app, "list-sessions"))["sessions"]
+    sessions = (await call_for_data(app, list_sessions))["sessions"]
     if not sessions:
         return []
     panes = await list_marked_panes(connection)
@@ -116,7 +118,7 @@ async def _list_running(app: App, panes: Sequence[MarkedPane]) -> list[str]:
         if pane.is_dead:
             continue
         try:
-            state = await call_for_data(app, "pane-state", paneId=pane.id)
+            state = await call_for_data(app, pane_state, paneId=pane.id)
         except Refused:
             running.append("a program that cannot be seen")
             continue

@@ -19,6 +19,8 @@ from muxpilot.errors import BadInput, MuxpilotError, NotFound
 from muxpilot.shells.command import Command
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.commands import get_command_result
+from muxpilot.tools.pane_text import read_pane
 
 _MOST_LINES = 100_000
 # Between two readings of a pane that prints all the time.
@@ -39,7 +41,7 @@ async def _print_command(app: App, arguments: Namespace) -> int:
     command = await find_command(app, arguments.target)
     if arguments.json:
         limit = {"offsetBytes": offset, "maxOutputBytes": 1 << 20}
-        print(compact_json(await call_for_data(app, "get-command-result", commandId=command.id, **limit)))
+        print(compact_json(await call_for_data(app, get_command_result, commandId=command.id, **limit)))
         return 0
     printer = OutputPrinter(command.output, offset=offset)
     waiting = _wait_for_end(command) if arguments.follow else _do_not_wait()
@@ -79,7 +81,7 @@ async def _print_pane(app: App, arguments: Namespace) -> int:
 
 async def _read(app: App, pane: str, since: str | None, lines: int) -> dict[str, Any]:
     answer: dict[str, Any] = await call_for_data(
-        app, "read-pane", paneId=pane, since=since, maxLines=min(lines, _MOST_LINES)
+        app, read_pane, paneId=pane, since=since, maxLines=min(lines, _MOST_LINES)
     )
     return answer
 

@@ -15,6 +15,10 @@ from muxpilot.errors import Refused
 from muxpilot.terminal.escapes import CSI
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.commands import list_commands
+from muxpilot.tools.panes import list_panes
+from muxpilot.tools.sessions import list_sessions
+from muxpilot.tools.state import pane_state
 
 _UNFINISHED = ("queued", "running")
 _HEAD = ("SESSION", "PANE", "PROGRAM", "WAITS FOR", "COMMAND ID", "COMMAND")
@@ -42,11 +46,11 @@ async def _run(app: App, *, as_json: bool) -> int:
 
 async def _gather(app: App) -> list[Row]:
     """Return the sessions, each with its panes, each with its state and its unfinished commands."""
-    sessions = (await call_for_data(app, "list-sessions"))["sessions"]
+    sessions = (await call_for_data(app, list_sessions))["sessions"]
     if not sessions:
         return []
-    panes = (await call_for_data(app, "list-panes"))["panes"]
-    commands = (await call_for_data(app, "list-commands"))["commands"]
+    panes = (await call_for_data(app, list_panes))["panes"]
+    commands = (await call_for_data(app, list_commands))["commands"]
     states = await asyncio.gather(*(_read_state(app, row["id"]) for row in panes))
     for row, state in zip(panes, states, strict=True):
         row["state"] = state
@@ -59,7 +63,7 @@ async def _gather(app: App) -> list[Row]:
 async def _read_state(app: App, pane: str) -> Row | None:
     """Return the state of a pane; None if it has closed since it was listed, or must not be seen."""
     try:
-        state: Row = await call_for_data(app, "pane-state", paneId=pane)
+        state: Row = await call_for_data(app, pane_state, paneId=pane)
     except Refused:
         return None
     return state

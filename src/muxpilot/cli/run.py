@@ -29,6 +29,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.tasks import TaskSet
 from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.commands import cancel_command, execute_command, get_command_result
 from muxpilot.trace import area
 
 _trace = area("cli")
@@ -58,7 +59,7 @@ async def _run(app: App, arguments: Namespace, timeout_s: float) -> int:
     if arguments.detach:
         return await _detach(app, command, as_json=arguments.json)
     left_s = max(0.0, deadline - time.monotonic())
-    async with _interrupting(app, command):
+    async with _interrupt_on_ctrl_c(app, command):
         if arguments.json:
             async with show_progress(f"{command.id} runs"):
                 await app.services.shells.wait_for_result(command, left_s)
@@ -73,7 +74,7 @@ async def _submit(app: App, arguments: Namespace) -> Command:
     """Give the command to the pane's shell. Ctrl-C ends this, as it ends any program."""
     answer = await call_for_data(
         app,
-        "execute-command",
+        execute_command,
         paneId=arguments.pane,
         command=to_command_line(arguments.words),
         cwd=arguments.cwd,
@@ -123,14 +124,14 @@ def _report(command: Command) -> int:
 
 async def _print_json(app: App, command: Command) -> None:
     answer: dict[str, Any] = await call_for_data(
-        app, "get-command-result", commandId=command.id, maxOutputBytes=_MOST_OUTPUT
+        app, get_command_result, commandId=command.id, maxOutputBytes=_MOST_OUTPUT
     )
     answer["timedOut"] = not command.status.is_final and command.waiting_for is None
     print(compact_json(answer))
 
 
 @asynccontextmanager
-async def _interrupting(app: App, command: Command) -> AsyncIterator[None]:
+async def _interrupt_on_ctrl_c(app: App, command: Command) -> AsyncIterator[None]:
     """Let the first Ctrl-C interrupt the command, and the second one end this process."""
     loop, task, tasks = asyncio.get_running_loop(), asyncio.current_task(), TaskSet(_trace)
     signals = itertools.count(1)
@@ -156,6 +157,6 @@ async def _interrupt(app: App, command: Command) -> None:
     """Interrupt the command as cancel-command does, under the same policy."""
     _trace.debug("Ctrl-C interrupts the command", pane=command.pane, command=command.id)
     try:
-        await call_tool(app, "cancel-command", commandId=command.id)
+        await call_tool(app, cancel_command, commandId=command.id)
     except MuxpilotError as error:
         print_note(f"The command was not interrupted: {error}")

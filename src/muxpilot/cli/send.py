@@ -9,6 +9,7 @@ from muxpilot.cli.application import call_for_data, run_with_app
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
+from muxpilot.tools.input import send_keys
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
@@ -22,7 +23,7 @@ async def _send(app: App, arguments: Namespace) -> int:
     is_text = arguments.keys is None
     keys = " ".join(arguments.text) if is_text else arguments.keys
     answer = await call_for_data(
-        app, "send-keys", paneId=arguments.pane, keys=keys, literal=is_text, enter=is_text
+        app, send_keys, paneId=arguments.pane, keys=keys, literal=is_text, enter=is_text
     )
     if answer.get("hint"):
         print_note(answer["hint"])

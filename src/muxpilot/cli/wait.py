@@ -20,6 +20,8 @@ from muxpilot.records import record
 from muxpilot.shells.command import Command
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.commands import get_command_result, list_commands
+from muxpilot.tools.watches import watch_pane
 
 _COMMAND_ID = re.compile("cmd-[0-9a-f]{10}")
 _LONGEST_CALL_S = 3600.0
@@ -27,7 +29,7 @@ _FAILED = 1
 
 
 @record
-class Outcome:
+class WaitOutcome:
     """What has happened: a line for people, the answer of a tool for programs, and the exit code."""
 
     line: str
@@ -59,24 +61,24 @@ async def _run(app: App, arguments: Namespace, timeout_s: float) -> int:
     return outcome.code
 
 
-async def _wait_for_command(app: App, command: Command, timeout_s: float) -> Outcome:
+async def _wait_for_command(app: App, command: Command, timeout_s: float) -> WaitOutcome:
     """Wait until the command has ended, or waits for input."""
     deadline = time.monotonic() + timeout_s
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         wait_ms = round(1000 * min(left_s, _LONGEST_CALL_S))
-        answer = await call_for_data(app, "get-command-result", commandId=command.id, waitMs=wait_ms)
+        answer = await call_for_data(app, get_command_result, commandId=command.id, waitMs=wait_ms)
         if not answer["timedOut"] or left_s <= _LONGEST_CALL_S:
             break
     code = exit_code_of(command)
     log_outcome(command, code)
     is_failed = command.status.is_final and code != 0
-    return Outcome(_one_line(describe(command)), answer, _FAILED if is_failed else code)
+    return WaitOutcome(_one_line(describe(command)), answer, _FAILED if is_failed else code)
 
 
 async def _watch(
     app: App, pane: str, triggers: str | None, *, timeout_s: float, since: str | None = None
-) -> Outcome:
+) -> WaitOutcome:
     """Wait for a trigger in a pane."""
     codes: list[int | None] = []
 
@@ -84,17 +86,17 @@ async def _watch(
         codes.append(exit_code)
 
     with suppress(MuxpilotError):  # the policy may forbid lists; watch-pane tells every other error itself
-        await call_for_data(app, "list-commands", paneId=pane)  # so that exit codes of commands are known
+        await call_for_data(app, list_commands, paneId=pane)  # so that exit codes of commands are known
     arguments = {"paneId": pane, "triggers": triggers, "timeout": timeout_s, "since": since}
-    answer = await call_for_data(app, "watch-pane", Caller(on_watch_end=on_end), **arguments)
+    answer = await call_for_data(app, watch_pane, Caller(on_watch_end=on_end), **arguments)
     event, code = answer["event"], next(iter(codes), None)
     line = f"{answer['paneId']}: {event} after {answer['elapsed']:.1f} s: {answer['detail']}"
     if event == "timeout":
-        return Outcome(_one_line(line), answer, TIMED_OUT)
-    return Outcome(_one_line(line), answer, _FAILED if event == "exit" and code else 0)
+        return WaitOutcome(_one_line(line), answer, TIMED_OUT)
+    return WaitOutcome(_one_line(line), answer, _FAILED if event == "exit" and code else 0)
 
 
-async def _wait_for_either(app: App, command_id: str, triggers: str, *, timeout_s: float) -> Outcome:
+async def _wait_for_either(app: App, command_id: str, triggers: str, *, timeout_s: float) -> WaitOutcome:
     """Wait for a trigger in the output of a command, from its beginning on, or for the command's end."""
     command = await find_command(app, command_id)
     since = await _find_begin(app, command)
@@ -106,14 +108,14 @@ async def _wait_for_either(app: App, command_id: str, triggers: str, *, timeout_
     try:
         await asyncio.wait((watch, end), return_when=asyncio.FIRST_COMPLETED)
         with suppress(MuxpilotError):  # the pane is gone: the command tells how it ended
-            return await _fired(watch) or await _wait_for_command(app, command, 0.0)
+            return await _find_event(watch) or await _wait_for_command(app, command, 0.0)
         return await _wait_for_command(app, command, 0.0)
     finally:
         watch.cancel()
         end.cancel()
 
 
-async def _fired(watch: asyncio.Task[Outcome]) -> Outcome | None:
+async def _find_event(watch: asyncio.Task[WaitOutcome]) -> WaitOutcome | None:
     """Return the outcome of a watch whose trigger fires before the command's last output is looked at."""
     done, _ = await asyncio.wait((watch,), timeout=1.0)
     return watch.result() if done and watch.result().code != TIMED_OUT else None
