@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from typing import Any
 
 from muxpilot.app import App
@@ -15,7 +16,7 @@ from muxpilot.cli.output_printer import OutputPrinter
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.cli.wait import is_command_id
 from muxpilot.config.model import Settings
-from muxpilot.errors import BadInput, MuxpilotError, NotFound
+from muxpilot.errors import BadInput, MuxpilotError
 from muxpilot.shells.command import Command
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.answers import compact_json
@@ -25,7 +26,7 @@ from muxpilot.tools.pane_text import read_pane
 _MOST_LINES = 100_000
 # Between two readings of a pane that prints all the time.
 _PAUSE_S = 0.1
-_GATHERED_S = 3600.0
+_LONGEST_WAIT_S = 3600.0
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
@@ -92,16 +93,22 @@ def _note_missing(answer: dict[str, Any]) -> None:
 
 
 async def _follow_pane(app: App, answer: dict[str, Any]) -> int:
-    """Print new lines until the pane's program ends. A line that grows is printed as it grows."""
+    """Print new lines until the pane's program ends. A line that grows is printed as it grows.
+
+    The screens of a full-screen program are left out.
+    """
     pane, unfinished = PaneId(answer["paneId"]), ""
     while True:
-        unfinished = _print_lines(answer["text"], unfinished, is_open=_ends_in_line(answer["cursor"]))
         try:
-            if not await _wait_for_output(app, pane, answer["cursor"]):
+            place = await app.services.pane_readers.find_position(app.servers.default, pane, answer["cursor"])
+            if not answer["alternateScreen"]:
+                is_open = place.offset < place.end
+                unfinished = _print_lines(answer["text"], unfinished, is_open=is_open)
+            if not await _wait_for_output(app, pane, place.end):
                 break
             await asyncio.sleep(_PAUSE_S)
             answer = await _read(app, pane, answer["cursor"], _MOST_LINES)
-        except (MuxpilotError, NotFound) as error:
+        except MuxpilotError as error:
             print_note(f"The pane is not followed any more: {error}")
             break
         _note_missing(answer)
@@ -123,24 +130,17 @@ def _print_lines(text: str, unfinished: str, *, is_open: bool) -> str:
     return ""
 
 
-def _ends_in_line(cursor: str) -> bool:
-    """Return whether a cursor stands before the beginning of a line that is not finished."""
-    _, offset, _, end = cursor.split(".")
-    return offset != end
-
-
-async def _wait_for_output(app: App, pane: PaneId, cursor: str) -> bool:
-    """Wait until the pane has printed more than was read. Return False if its program has ended."""
+async def _wait_for_output(app: App, pane: PaneId, offset: int) -> bool:
+    """Wait until the pane has printed more, at most for an hour. Return False if its program has ended."""
     stream = app.servers.default.streams.find_stream(pane)
     if stream is None:
         return False
-    end = int(cursor.rpartition(".")[2])
-    if stream.end > end:
-        return True
-    async with asyncio.timeout(_GATHERED_S):
-        async for _ in stream.follow(end):
-            return stream.end > end
-    return False
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_WAIT_S):
+            async for _ in stream.follow(offset):
+                return stream.end > offset
+            return False
+    return True
 
 
 def _write(text: str) -> None:
