@@ -20,14 +20,14 @@ from tests.rigs.wire import Place
 
 
 def test_panes_are_listed_with_their_commands_and_what_they_wait_for(terminal: Terminal) -> None:
-    command = terminal.detach("read -p 'Name? ' name")
-    terminal.call("wait", command)
+    command = terminal.detach("cat - # waits")
+    assert terminal.call("wait", command)[0] == 125
     code, out, err = terminal.call("ps")
     assert (code, err) == (0, "")
     head, row = out.splitlines()
     assert head.split("  ")[0] == "SESSION"
-    assert row.split()[:5] == ["work", terminal.pane, "bash", "line", command]
-    assert row.endswith("read -p 'Name? ' name")
+    assert row.split()[:5] == ["work", terminal.pane, "cat", "line", command]
+    assert row.endswith("cat - # waits")
 
 
 def test_the_list_as_json_has_sessions_panes_states_and_commands(terminal: Terminal) -> None:
@@ -39,9 +39,9 @@ def test_the_list_as_json_has_sessions_panes_states_and_commands(terminal: Termi
     assert pane["state"]["waitingFor"] is None
 
 
-def test_nothing_runs_where_there_is_no_server(run: object, place: Place) -> None:
+def test_nothing_runs_where_there_is_no_server(place: Place) -> None:
     done = start("--socket", place.socket, "ps")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"There are no panes.\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"muxpilot: There are no panes.\n")
 
 
 def test_text_of_programs_cannot_change_the_terminal_or_the_table(terminal: Terminal) -> None:

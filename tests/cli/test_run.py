@@ -44,7 +44,7 @@ def test_a_progress_bar_is_printed_once_as_it_is_in_the_end(terminal: Terminal) 
 
 def test_a_timeout_exits_124_and_interrupts_nothing(terminal: Terminal, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    code, out, err = terminal.run("--timeout", "1", "--", f"echo begun; cat {tmp_path}/gate; echo over")
+    code, out, err = terminal.run("--timeout", "5", "--", f"echo begun; cat {tmp_path}/gate; echo over")
     command = err.split()[1]
     assert (code, out) == (124, "begun\n")
     assert err == f"muxpilot: {command} still runs. Wait for it with: muxpilot wait {command}\n"
@@ -64,8 +64,26 @@ def test_a_command_that_asks_is_told_with_exit_code_125_and_can_be_answered(term
     assert terminal.call("logs", command)[1] == "Password: \n11\n"
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("less /etc/passwd", "The pager less is in front. Leave it with q."),
+        ("echo 'open", "The command is not complete"),
+    ],
+)
+def test_what_waits_for_keys_is_told_with_how_to_press_them(
+    terminal: Terminal, line: str, words: str
+) -> None:
+    code, _, err = terminal.run("--", line)
+    assert code == 125
+    assert words in err
+    assert f"muxpilot send '{terminal.pane}' --keys " in err
+
+
 def test_a_command_that_opens_a_shell_succeeds_and_the_next_one_runs_inside(terminal: Terminal) -> None:
-    assert terminal.run("--", "bash --norc")[0] == 0
+    code, _, err = terminal.run("--", "bash --norc")
+    assert code == 0
+    assert "The next muxpilot run in this pane goes inside." in err
     assert terminal.run("--", "echo $((SHLVL))") == (0, "2\n", "")
 
 

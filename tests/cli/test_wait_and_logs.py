@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,9 +93,10 @@ def test_a_pane_in_which_nothing_happens_ends_the_wait_with_124(terminal: Termin
 
 
 def test_a_failing_command_in_a_pane_ends_the_wait_with_1(terminal: Terminal, gate: Path) -> None:
-    command = terminal.detach(f"cat {gate}; (exit 6)")
-    with terminal.open("wait", terminal.pane, "--until", "exit") as program:
-        terminal.call("wait", command, "--timeout", "0.5")  # the other one is connected meanwhile
+    terminal.detach(f"cat {gate}; (exit 6)")
+    with terminal.open("--log-level", "debug:watch", "wait", terminal.pane, "--until", "exit") as program:
+        assert program.stderr is not None
+        assert any(b"watch began" in line for line in program.stderr)
         gate.write_text("")
         out = program.communicate(timeout=LIMIT_S)[0]
     assert program.returncode == 1, out
@@ -116,6 +121,18 @@ def test_what_is_not_there_is_told_in_one_line(terminal: Terminal, argv: tuple[s
     assert words in err
     assert err.startswith("muxpilot: ")
     assert err.count("\n") == 1
+
+
+def test_progress_is_shown_where_stderr_is_a_terminal(terminal: Terminal) -> None:
+    ours, theirs = pty.openpty()
+    where = ("--socket", terminal.place.socket)
+    command = [sys.executable, "-m", "muxpilot", *where, "wait", terminal.pane, "--until", "bell"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as program:
+        os.close(theirs)
+        assert f"muxpilot: waiting for {terminal.pane}, ".encode() in os.read(ours, 1024)
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT_S) == 130
+    os.close(ours)
 
 
 # logs

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
 
 from muxpilot.app import App
 from muxpilot.cli.application import call_tool, run_with_app
 from muxpilot.cli.leftovers import Leftover, find_leftovers
+from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
 from muxpilot.errors import Refused
 from muxpilot.terminal.sanitize import sanitize_text
@@ -67,4 +67,4 @@ def _print_lines(rows: list[Leftover], *, is_dry: bool) -> None:
         else:
             print(f"{'would end' if is_dry else 'ended'} {what}")
     if not any(not row.kept_because for row in rows):
-        print("Nothing is left behind.", file=sys.stderr)
+        print_note("Nothing is left behind.")

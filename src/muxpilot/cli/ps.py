@@ -10,6 +10,7 @@ from typing import Any
 
 from muxpilot.app import App
 from muxpilot.cli.application import call_for_data, run_with_app
+from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
 from muxpilot.errors import Refused
 from muxpilot.terminal.escapes import CSI
@@ -38,7 +39,7 @@ async def _run(app: App, *, as_json: bool) -> int:
     if as_json:
         print(compact_json({"sessions": sessions}))
     elif not sessions:
-        print("There are no panes.", file=sys.stderr)
+        print_note("There are no panes.")
     else:
         _print_table([_HEAD, *(cells for session in sessions for cells in _table_rows(session))])
     return 0

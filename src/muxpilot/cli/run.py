@@ -35,6 +35,14 @@ from muxpilot.trace import area
 _trace = area("cli")
 
 _MOST_OUTPUT = 1 << 20
+_PRESS_KEYS = "Press keys with: muxpilot send '{pane}' --keys KEYS"
+_NEXT_STEPS = {
+    "key": _PRESS_KEYS,
+    "pager": _PRESS_KEYS,
+    "editor": _PRESS_KEYS,
+    "shell": "The next muxpilot run in this pane goes inside.",
+    "rest": "Press keys with: muxpilot send '{pane}' --keys C-c",
+}
 # So long a detached command may take to be typed: a new shell has to start first.
 _TYPING_S = 10.0
 _CHECK_S = 0.25
@@ -115,7 +123,8 @@ def _report(command: Command) -> int:
     if code == TIMED_OUT and not command.status.is_final:
         print_note(f"{command.id} still runs. Wait for it with: muxpilot wait {command.id}")
     elif not command.status.is_final:
-        print_note(f"{describe(command)} Answer with: muxpilot send '{command.pane}' TEXT")
+        next_step = _NEXT_STEPS.get(command.waiting_for or "", "Answer with: muxpilot send '{pane}' TEXT")
+        print_note(f"{describe(command)} {next_step.format(pane=command.pane)}")
     elif command.exit_code is None or command.reason:
         print_note(describe(command))
     log_outcome(command, code)
