@@ -200,3 +200,14 @@ def test_a_detached_command_of_several_lines_is_typed_whole(terminal: Terminal) 
     command = terminal.detach("echo first\necho second\necho third")
     assert terminal.call("wait", command)[0] == 0
     assert terminal.call("logs", command)[1] == "first\nsecond\nthird\n"
+
+
+def test_a_detached_command_without_a_journal_is_told(terminal: Terminal, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[tracking]\njournal = false\n")
+    code, _, err = terminal.run("--config", str(config), "--detach", "--", "true")
+    assert (code, err) == (
+        0,
+        "muxpilot: No other process will know this command: tracking.journal is false.\n",
+    )
+    assert terminal.call("--config", str(config), "clean", "--dry-run", "--running")[0] == 0

@@ -101,6 +101,8 @@ async def _detach(app: App, command: Command, *, as_json: bool) -> int:
         await _print_json(app, command)
     else:
         print(command.id)
+    if app.servers.journals is None:
+        print_note("No other process will know this command: tracking.journal is false.")
     if not _is_typed(app, command):
         print_note(
             f"{command.id} is not typed yet. It goes on when a muxpilot runs: muxpilot wait {command.id}"
