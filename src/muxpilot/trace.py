@@ -45,6 +45,7 @@ AREAS = (
     "calls",
     "server",
     "view",
+    "cli",
 )
 
 _LONGEST_VALUE = 200

@@ -68,8 +68,9 @@ LAYERS: dict[str, str] = {
     "web": "config",
     "server": "app calls config protocol resources toolkit watch web",
     "view": "app calls config pictures terminal tmux web",
-    "cli": "app audit calls config files pictures policy processes record server shell_table terminal tmux "
-    "toolkit tools view web",
+    # shells, journal: run, wait and logs follow a command; clean asks which muxpilots still live.
+    "cli": "app audit calls config files journal pictures policy processes record server shell_table shells "
+    "terminal tmux toolkit tools view web",
     "__init__": "tmux",
     "__main__": "cli",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,10 +19,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from muxpilot.cli.main import _build_parser
 from muxpilot.config.scope import Scope
 from muxpilot.dialects import dialect_of
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.tools import TOOLS
+from tests.contract.test_registry import tokens
 from tests.rigs.node_programs import INSTALL_LIMIT_S, claude_code, node_programs
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +77,15 @@ def test_every_tool_that_a_text_names_is_there(path: Path) -> None:
     named = set(re.findall(r"`([a-z]+(?:[-_][a-z]+)+)`", path.read_text()))
     assert named
     assert named <= known
+
+
+def test_the_skill_of_the_command_line_is_short_and_names_commands_that_there_are() -> None:
+    text = (ROOT / "skills" / "terminal-cli" / "SKILL.md").read_text()
+    assert tokens(text) < 700
+    shown = re.findall(r"`muxpilot ([a-z]+ [^`]+)`", text)
+    assert len(shown) > 7
+    for line in shown:
+        _build_parser().parse_args(shlex.split(line))
 
 
 def test_the_agent_carries_the_debug_scope_itself() -> None:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 
 from muxpilot import __version__, trace
+from muxpilot.cli.import_time import pause_garbage_collection
+from muxpilot.cli.terminal_flags import add_terminal_commands
 from muxpilot.config.environment import variables
 from muxpilot.config.flags import load_settings
 from muxpilot.config.model import SHELL_TYPES, Settings
@@ -43,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = _settings_from(arguments)
         trace.configure(settings.log_level)
-        command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
+        with pause_garbage_collection():
+            command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(settings, arguments)
     except BrokenPipeError:  # the program that reads our output has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -88,6 +91,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--http-workers", metavar="N", help="serve --http with N processes (1)")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    add_terminal_commands(lambda name, words: _add_command(commands, name, words))
     _add_command(commands, "doctor", "check this machine and the configuration, and say what to fix")
     listing = _add_command(commands, "tools", "list the tools of a scope")
     listing.add_argument("--json", action="store_true", help="print them as an MCP client gets them")

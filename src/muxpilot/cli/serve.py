@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from muxpilot.cli.import_time import pause_garbage_collection
 from muxpilot.config.model import HttpSettings, Settings
 from muxpilot.errors import BadInput
 from muxpilot.server.first_answers import answer_first
@@ -52,7 +51,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 def _load_engine() -> None:
     """Load what serving needs. It takes much longer than the first answers."""
-    with _garbage_collection_paused():
+    with pause_garbage_collection():
         import muxpilot.server.lifecycle  # noqa: F401
 
 
@@ -63,7 +62,7 @@ def _serve_http(settings: Settings, http: HttpSettings) -> int:
     _check_tmux(settings)
     if http.workers > 1:
         return _serve_by_workers(settings, http, secret=secret, sockets=sockets)
-    with _garbage_collection_paused():
+    with pause_garbage_collection():
         import asyncio
 
         from muxpilot.server.http_server import serve_http
@@ -101,12 +100,3 @@ def _check_tmux(settings: Settings) -> None:
         from muxpilot.tmux.version import require_installed
 
         require_installed()
-
-
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Pause garbage collection for an import, and exempt what is imported from later collections."""
-    gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()

@@ -64,6 +64,11 @@ class OutputRenderer:
             return self._open
         return "\n".join(self._screen.lines())
 
+    @property
+    def is_redrawn(self) -> bool:
+        """Return whether the command moves in lines that it has printed, such as a progress bar."""
+        return self._screen is not None
+
     def finish(self) -> str:
         """Return all text that was not taken yet; no more output follows."""
         self.feed(b"", is_last=True)
@@ -159,6 +164,10 @@ class OutputSpool:
             raise
         self._file, self._memory = file, bytearray()
 
+    def find_kept(self, offset: int) -> int:
+        """Return the offset, or if its byte is not kept, that of the next one that is."""
+        return self.tail_start if self._kept <= offset < self.tail_start else offset
+
     def read_kept(self) -> tuple[bytes, int]:
         """Return the kept bytes from the beginning on, and how many bytes after them are not kept."""
         return self.read(0, self._kept), self.size - self._kept
@@ -207,6 +216,20 @@ class OutputPart:
     text: str
     is_cut: bool = False
     note: str = ""
+
+
+@record
+class NewOutput:
+    """Output from the offset `begin` on. So many bytes of it are settled: they will not change any more.
+
+    `is_redrawn`: the others are lines that the command moves in. `has_more`: the limit has cut it.
+    """
+
+    begin: int
+    data: bytes
+    settled_bytes: int
+    is_redrawn: bool
+    has_more: bool
 
 
 class CommandOutput:
@@ -278,10 +301,10 @@ class CommandOutput:
         """Return at most `limit` bytes from an offset on, as whole characters."""
         still_open, spool = self._open, self._spool
         size = spool.size + len(still_open)
-        begin, note = min(offset, size), ""
-        if spool.kept_bytes <= begin < spool.tail_start:
-            note = f"Bytes {begin} to {spool.tail_start} were not kept: the output begins at the latter."
-            begin = spool.tail_start
+        wanted, note = min(offset, size), ""
+        begin = spool.find_kept(wanted)
+        if begin > wanted:
+            note = f"Bytes {wanted} to {begin} were not kept: the output begins at the latter."
         data = spool.read(begin, limit) if begin < spool.size else b""
         if begin + len(data) == spool.size or begin >= spool.size:
             at = max(0, begin - spool.size)
@@ -289,6 +312,16 @@ class CommandOutput:
         whole = _whole_characters(_whole_characters(data, at_end=False), at_end=True)
         text = whole.decode("utf-8", "replace")
         return OutputPart(text, is_cut=offset > 0 or begin + len(data) < size, note=note)
+
+    def read_from(self, offset: int, limit: int) -> NewOutput:
+        """Return the output from an offset on: at most `limit` bytes of what is settled, then the rest."""
+        spool = self._spool
+        begin = spool.find_kept(offset if offset <= spool.size else 0)  # it is less after a restart
+        settled = spool.read(begin, min(limit, spool.size - begin)) if begin < spool.size else b""
+        has_more = begin + len(settled) < spool.size
+        data = settled if has_more else settled + self._open
+        is_redrawn = self._renderer is not None and self._renderer.is_redrawn
+        return NewOutput(begin, data, len(settled), is_redrawn=is_redrawn, has_more=has_more)
 
     def close(self) -> None:
         self._renderer = None

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-from muxpilot.errors import NotFound
 from muxpilot.tmux import SessionId, Tmux
 from muxpilot.tmux.hosts.endpoint import Command
-from muxpilot.tmux.objects.owner import OWNER_OPTION as OWNER
-from muxpilot.tmux.objects.owner import Owner, parse_owner, this_owner
+from muxpilot.tmux.objects.owner import Owner, this_owner
+from muxpilot.tmux.objects.owner_marks import read_session_owner
 
 DEBUG_OPTION = "@muxpilot_debug"
 
@@ -34,17 +33,9 @@ async def find_leftover_sessions(tmux: Tmux) -> list[tuple[SessionId, Owner]]:
     for line in lines:
         session, _, rest = line.decode("utf-8", "replace").partition(" ")
         name, _, token = rest.rpartition(" ")
-        owner = await _read_owner(tmux, session) if token else None
+        owner = await read_session_owner(tmux.connection, SessionId(session)) if token else None
         if owner is None or owner.token != token or not owner.is_gone:
             continue
         if re.fullmatch(rf"{session_name(owner)}(-[0-9]+)?", name):
             found.append((SessionId(session), owner))
     return found
-
-
-async def _read_owner(tmux: Tmux, session: str) -> Owner | None:
-    ask = ("show-options", "-qv", "-t", session, OWNER)
-    try:
-        return parse_owner(session, (await tmux.connection.run(ask, repeatable=True)).first_line)
-    except NotFound:  # this session has just ended; the others still count
-        return None

@@ -1,0 +1,70 @@
+"""`muxpilot clean`: end the sessions and dead panes that agents have left behind."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+
+from muxpilot.app import App
+from muxpilot.cli.application import call_tool, run_with_app
+from muxpilot.cli.leftovers import Leftover, find_leftovers
+from muxpilot.cli.stderr_notes import print_note
+from muxpilot.config.model import Settings
+from muxpilot.errors import Refused
+from muxpilot.terminal.sanitize import sanitize_text
+from muxpilot.toolkit.answers import compact_json
+from muxpilot.tools.panes import kill_pane
+from muxpilot.tools.sessions import kill_session
+from muxpilot.trace import area
+
+_trace = area("cli")
+_FAILED = 1
+_TOOLS = {"session": kill_session, "pane": kill_pane}
+_REFUSED = "it could not be ended: "
+
+
+def run(settings: Settings, arguments: Namespace) -> int:
+    """End what is left behind and say what stays, and why; with --dry-run, only say it."""
+    return run_with_app(settings, lambda app: _clean(app, arguments))
+
+
+async def _clean(app: App, arguments: Namespace) -> int:
+    found = await find_leftovers(app, ends_running=arguments.running)
+    if not arguments.dry_run:
+        found = [await _end(app, row) if not row.kept_because else row for row in found]
+    if arguments.json:
+        _print_json(found, is_dry=arguments.dry_run)
+    else:
+        _print_lines(found, is_dry=arguments.dry_run)
+    return _FAILED if any(row.kept_because.startswith(_REFUSED) for row in found) else 0
+
+
+async def _end(app: App, row: Leftover) -> Leftover:
+    """End a session or a pane with the tool for it, so that the policy and the audit log apply."""
+    _trace.debug("leftover ends", kind=row.kind, id=row.id)
+    try:
+        await call_tool(app, _TOOLS[row.kind], **{f"{row.kind}Id": row.id})
+    except Refused as error:
+        return replace(row, kept_because=f"{_REFUSED}{error}")
+    return row
+
+
+def _print_json(rows: list[Leftover], *, is_dry: bool) -> None:
+    ended = [_plain(row) for row in rows if not row.kept_because]
+    kept = [{**_plain(row), "reason": row.kept_because} for row in rows if row.kept_because]
+    print(compact_json({"dryRun": is_dry, "ended": ended, "kept": kept}))
+
+
+def _plain(row: Leftover) -> dict[str, str]:
+    return {"kind": row.kind, "id": row.id, "sessionName": row.name}
+
+
+def _print_lines(rows: list[Leftover], *, is_dry: bool) -> None:
+    for row in rows:
+        what = f"{row.kind} {row.id} ({sanitize_text(row.name)})"
+        if row.kept_because:
+            print(f"kept {what}: {row.kept_because}")
+        else:
+            print(f"{'would end' if is_dry else 'ended'} {what}")
+    if not any(not row.kept_because for row in rows):
+        print_note("Nothing is left behind.")

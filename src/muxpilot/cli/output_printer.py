@@ -1,0 +1,72 @@
+"""Print the output of a command as it comes.
+
+The text is the one that tools answer: without escape sequences, and lines that the command redraws as they
+are in the end. Whole lines are printed at once; the last, unfinished line when the command ends or waits.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from itertools import takewhile
+
+from muxpilot.shells.command_output import CommandOutput, NewOutput
+from muxpilot.terminal.sanitize import sanitize_text
+
+_CHUNK_BYTES = 1 << 18
+
+
+class OutputPrinter:
+    """Prints the output of one command to stdout, each byte once."""
+
+    def __init__(self, output: CommandOutput, *, offset: int = 0) -> None:
+        self._output = output
+        self._offset = offset  # everything before it is printed and will not change
+        self._shown = b""  # what is printed after the offset
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.skipped_bytes = 0
+
+    @property
+    def offset(self) -> int:
+        """Return how many bytes of the output were printed."""
+        return self._offset + len(self._shown)
+
+    def print_new(self, *, is_last: bool = False) -> None:
+        """Print what has come: whole lines that the command does not redraw; at last everything."""
+        while True:
+            new = self._output.read_from(self._offset, _CHUNK_BYTES)
+            self._print_part(new, new.data if is_last else new.data[: _printable_bytes(new)])
+            if not new.has_more:
+                break
+        sys.stdout.flush()
+
+    def _print_part(self, new: NewOutput, data: bytes) -> None:
+        if new.begin > self._offset:
+            self.skipped_bytes += new.begin - self._offset
+        if new.begin != self._offset:
+            self._offset, self._shown = new.begin, b""
+        if data.startswith(self._shown):
+            self._write(data[len(self._shown) :])
+            self._shown = data
+        elif not self._shown.startswith(data):
+            self._print_again(data)
+        self._offset += new.settled_bytes
+        self._shown = self._shown[new.settled_bytes :]
+
+    def _print_again(self, data: bytes) -> None:
+        """Print lines again that the command has changed after they were printed."""
+        before, now = self._shown.splitlines(keepends=True), data.splitlines(keepends=True)
+        same = sum(1 for _ in takewhile(lambda lines: lines[0] == lines[1], zip(before, now, strict=False)))
+        if not self._shown.endswith(b"\n"):
+            self._write(b"\n")
+        self._write(b"".join(now[same:]))
+        self._shown = data
+
+    def _write(self, data: bytes) -> None:
+        sys.stdout.write(sanitize_text(self._decoder.decode(data)))
+
+
+def _printable_bytes(new: NewOutput) -> int:
+    if new.is_redrawn:
+        return new.settled_bytes
+    return max(new.settled_bytes, new.data.rfind(b"\n") + 1)

@@ -1,0 +1,195 @@
+"""`muxpilot ps`, `send` and `clean`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import LIMIT_S, Terminal, start
+from tests.rigs.engine import attach_person, wait_until
+from tests.rigs.wire import Place
+
+# ps
+
+
+def test_panes_are_listed_with_their_commands_and_what_they_wait_for(terminal: Terminal) -> None:
+    command = terminal.detach("cat - # waits")
+    assert terminal.call("wait", command)[0] == 125
+    code, out, err = terminal.call("ps")
+    assert (code, err) == (0, "")
+    head, row = out.splitlines()
+    assert head.split("  ")[0] == "SESSION"
+    assert row.split()[:5] == ["work", terminal.pane, "cat", "line", command]
+    assert row.endswith("cat - # waits")
+
+
+def test_the_list_as_json_has_sessions_panes_states_and_commands(terminal: Terminal) -> None:
+    command = terminal.detach("sleep 1000")
+    [session] = json.loads(terminal.call("ps", "--json")[1])["sessions"]
+    [pane] = session["panes"]
+    assert (session["name"], pane["id"]) == ("work", terminal.pane)
+    assert [row["commandId"] for row in pane["commands"]] == [command]
+    assert pane["state"]["waitingFor"] is None
+
+
+def test_nothing_runs_where_there_is_no_server(place: Place) -> None:
+    done = start("--socket", place.socket, "ps")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"muxpilot: There are no panes.\n")
+
+
+def test_text_of_programs_cannot_change_the_terminal_or_the_table(terminal: Terminal) -> None:
+    terminal.place.tmux("rename-session", "-t", "work", "a\u202eb")
+    terminal.detach("sleep 1000 # \u202e\nsleep 1000")
+    _, out, _ = terminal.call("ps")
+    assert len(out.splitlines()) == 2
+    assert "\u202e" not in out
+
+
+def test_colours_are_for_terminals_only(terminal: Terminal) -> None:
+    command = [sys.executable, "-m", "muxpilot", "--socket", terminal.place.socket, "ps"]
+    ours, theirs = pty.openpty()
+    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    assert b"\x1b[1mSESSION" in shown
+    assert "\x1b" not in terminal.call("ps")[1]
+
+
+# send
+
+
+def test_a_text_is_typed_with_enter(terminal: Terminal) -> None:
+    assert terminal.call("send", terminal.pane, "echo", "$((40 + 2)); echo -n") == (0, "", "")
+    asyncio.run(wait_until(lambda: "\n42\n" in terminal.screen()))
+
+
+def test_keys_are_pressed_and_nothing_else(terminal: Terminal) -> None:
+    terminal.detach("sleep 1000")
+    assert terminal.call("send", terminal.pane, "--keys", "C-c") == (0, "", "")
+    asyncio.run(wait_until(lambda: "^C" in terminal.screen()))
+    assert terminal.run("--", "echo free")[1] == "free\n"
+
+
+def test_a_text_that_begins_with_a_dash_follows_two_dashes(terminal: Terminal) -> None:
+    terminal.detach("cat")
+    assert terminal.call("send", terminal.pane, "--", "--keys", "-x") == (0, "", "")
+    asyncio.run(wait_until(lambda: terminal.screen().count("--keys -x") == 2))
+
+
+@pytest.mark.parametrize("argv", [(), ("text", "--keys", "Enter")])
+def test_either_text_or_keys_are_sent(terminal: Terminal, argv: tuple[str, ...]) -> None:
+    code, _, err = terminal.call("send", terminal.pane, *argv)
+    assert (code, err) == (
+        2,
+        "muxpilot: Give either a text or --keys. Use --keys Enter to press only Enter.\n",
+    )
+
+
+# clean
+
+
+def start_in(place: Place, *argv: str) -> subprocess.CompletedProcess[bytes]:
+    """Run muxpilot in a process of its own, with its records where the servers of the place keep them."""
+    where = ("--socket", place.socket)
+    return start(*where, *argv, HOME=str(place.home), XDG_RUNTIME_DIR="", SHELL="/bin/bash")
+
+
+def leave_session(place: Place, name: str, **arguments: object) -> str:
+    """Let a muxpilot that ends at once create a session. Return its pane."""
+    made = json.dumps({"name": name, **arguments})
+    done = start_in(place, "call", "create-session", made)
+    pane: str = json.loads(done.stdout)["paneId"]
+    asyncio.run(wait_until(lambda: place.tmux("capture-pane", "-p", "-t", pane).strip() or arguments))
+    return pane
+
+
+def clean(place: Place, *argv: str) -> tuple[list[str], dict[str, str]]:
+    """Run `clean`. Return the ids of what is ended, and why what is kept is kept, by session name."""
+    done = start_in(place, "clean", "--json", *argv)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return [row["id"] for row in answer["ended"]], {
+        row["sessionName"]: row["reason"] for row in answer["kept"]
+    }
+
+
+def sessions(place: Place) -> list[str]:
+    return place.tmux("list-sessions", "-F", "#{session_name}").splitlines()
+
+
+def test_a_session_whose_muxpilot_is_gone_is_ended_and_a_persons_is_not(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons")
+    leave_session(place, "left")
+    dry = start_in(place, "clean", "--dry-run")
+    assert dry.stdout.startswith(b"would end session ")
+    assert sessions(place) == ["left", "persons"]
+    assert len(clean(place)[0]) == 1
+    assert sessions(place) == ["persons"]
+
+
+async def test_what_is_used_is_kept_with_the_reason(place: Place) -> None:
+    await asyncio.to_thread(leave_session, place, "attached")
+    await asyncio.to_thread(leave_session, place, "mixed")
+    place.tmux("split-window", "-d", "-t", "mixed")
+    await asyncio.to_thread(leave_session, place, "busy", command="sleep 1000")
+    async with (
+        place.serve() as wire,
+        attach_person("tmux", place.socket, "attach-session", "-t", "attached"),
+    ):
+        await wire.shake_hands()
+        await wire.call("create-session", name="living")
+        ended, kept = await asyncio.to_thread(clean, place, "--running")
+    assert ended == []
+    assert kept == {
+        "attached": "a person is attached",
+        "mixed": "it has panes that no muxpilot created",
+        "living": "its muxpilot still runs",
+        "busy": "another muxpilot is connected, and something was printed in the last hour",
+    }
+
+
+async def test_a_session_in_which_a_living_muxpilot_ran_commands_is_kept(place: Place) -> None:
+    pane = await asyncio.to_thread(leave_session, place, "shared")
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        await wire.call("execute-command", paneId=pane, command="true")
+        _, kept = await asyncio.to_thread(clean, place)
+    assert kept == {"shared": "a muxpilot that still runs has run commands in it"}
+
+
+def test_a_session_in_which_a_program_runs_is_ended_only_if_asked_for(place: Place) -> None:
+    leave_session(place, "busy", command="sleep 1000")
+    place.tmux("new-session", "-d", "-s", "persons")
+    assert clean(place) == ([], {"busy": "sleep runs in it"})
+    assert len(clean(place, "--running")[0]) == 1
+    assert sessions(place) == ["persons"]
+
+
+def test_a_dead_pane_of_a_muxpilot_that_is_gone_is_ended(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons")
+    place.tmux("set-option", "-g", "remain-on-exit", "on")
+    target = place.tmux("display-message", "-p", "-t", "persons", "#{pane_id}")
+    split = json.dumps({"paneId": target, "command": "true"})
+    made = start_in(place, "call", "split-pane", split)
+    pane = json.loads(made.stdout)["paneId"]
+    asyncio.run(wait_until(lambda: place.tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"))
+    assert clean(place) == ([pane], {})
+    assert place.tmux("list-panes", "-s", "-t", "persons", "-F", "#{pane_id}") == target
+
+
+def test_the_policy_protects_what_may_not_be_killed(place: Place, tmp_path: Path) -> None:
+    config = tmp_path / "policy.toml"
+    config.write_text("[security]\nallow_kill = false\n")
+    leave_session(place, "left")
+    done = start_in(place, "--config", str(config), "clean")
+    assert done.returncode == 1
+    assert b"could not be ended: " in done.stdout
+    assert sessions(place) == ["left"]
