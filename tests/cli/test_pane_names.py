@@ -6,14 +6,8 @@ import json
 
 import pytest
 
-from muxpilot.tools.commands import execute_command
 from tests.cli.conftest import Run
 from tests.rigs.wire import Place
-
-pytestmark = pytest.mark.skipif(
-    "paneId" in execute_command.input_schema["required"],
-    reason="execute-command needs paneId: panes have no names yet",
-)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.tools.commands import execute_command
 from tests.rigs.wire import Place, private_place
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "examples" / "demo.sh"
@@ -94,9 +93,5 @@ def test_a_script_without_mcp_does_the_demonstration(place: Place) -> None:
 
 
 @pytest.mark.timeout(LIMIT_S + 20)
-@pytest.mark.skipif(
-    "paneId" in execute_command.input_schema["required"],
-    reason="execute-command needs paneId: panes have no names yet",
-)
 def test_the_script_needs_no_pane_where_panes_have_names(place: Place) -> None:
     check(run_script(place, env=environment(place)))

@@ -51,6 +51,9 @@ def test_google_genai_takes_every_tool() -> None:
         )
         kept = made.parameters.properties or {}
         assert set(kept) == set(schema["properties"]), name
+        if "triggers" in kept:
+            kinds = {str(row.type).rpartition(".")[2]: row for row in kept["triggers"].any_of}
+            assert kinds["ARRAY"].items.type is not None, name
 
 
 def _for_gemini(schema: dict[str, Any]) -> dict[str, Any]:

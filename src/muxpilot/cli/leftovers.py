@@ -18,9 +18,9 @@ from muxpilot.records import record
 from muxpilot.tmux import PaneId
 from muxpilot.tmux.objects.owner import Owner
 from muxpilot.tmux.objects.owner_marks import (
-    MarkedPane,
+    PaneWithOwner,
     list_control_processes,
-    list_marked_panes,
+    list_panes_with_owners,
     read_session_owner,
 )
 from muxpilot.tools.sessions import list_sessions
@@ -45,7 +45,7 @@ class _Facts:
 
     owner: Owner
     people: int
-    panes: Sequence[MarkedPane]
+    panes: Sequence[PaneWithOwner]
     running: Sequence[str]  # programs
     used_by_living: frozenset[PaneId]
     has_other_muxpilots: bool
@@ -79,7 +79,7 @@ async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
     sessions = (await call_for_data(app, list_sessions))["sessions"]
     if not sessions:
         return []
-    panes = await list_marked_panes(connection)
+    panes = await list_panes_with_owners(connection)
     used_by_living, has_others = await _find_used_panes(app), await _has_other_muxpilots(app)
     found = []
     for row in sessions:
@@ -101,7 +101,7 @@ def _find_reason(facts: _Facts) -> str:
     return f"{facts.running[0]} runs in it" if facts.running else ""
 
 
-def _find_dead_panes(panes: Sequence[MarkedPane], sessions: Mapping[str, str]) -> list[Leftover]:
+def _find_dead_panes(panes: Sequence[PaneWithOwner], sessions: Mapping[str, str]) -> list[Leftover]:
     """Return the dead panes of muxpilots that are gone. `sessions` stay, and no person looks at them."""
     return [
         Leftover("pane", pane.id, sessions[pane.session_id], "")
@@ -111,7 +111,7 @@ def _find_dead_panes(panes: Sequence[MarkedPane], sessions: Mapping[str, str]) -
     ]
 
 
-async def _list_running(app: App, panes: Sequence[MarkedPane]) -> list[str]:
+async def _list_running(app: App, panes: Sequence[PaneWithOwner]) -> list[str]:
     """Return the programs that are not at a shell's prompt; one that cannot be seen counts as running."""
     running = []
     for pane in panes:

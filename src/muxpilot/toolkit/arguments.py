@@ -138,15 +138,12 @@ def schema_for_listing(schema: Schema) -> Schema:
     return rest | {"properties": properties}
 
 
-# A number may be given as a text too, and a list as a text with commas: these are listed as texts.
-_AS_TEXT = (
-    [{"type": "integer"}, {"type": "string"}],
-    [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-)
+# A number may be given as a text too, wherever another text may be given.
+_NUMBER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
 def _shorten(row: Schema) -> Schema:
-    if row.get("anyOf") in _AS_TEXT:
+    if row.get("anyOf") == _NUMBER_OR_TEXT:
         row = {"type": "string"} | {key: value for key, value in row.items() if key != "anyOf"}
     needless = {"default"} if row.get("default") is False else set()
     if row.get("maximum", 0) >= _WIDE:

@@ -18,8 +18,8 @@ from muxpilot.watch.triggers import UNTIL, parse_triggers, refuse_local_triggers
 
 _LONGEST_MS = 3_600_000
 
-Until = Annotated[str | list[str] | None, "Wait for prompt, change, quiet:MS or a trigger; get what changed"]
-UntilAgain = Annotated[str | list[str] | None, "As in send-keys"]
+Until = Annotated[str | None, "Wait for prompt, change, quiet:MS or a trigger; get what changed"]
+UntilAgain = Annotated[str | None, "As in send-keys"]
 TimeoutMs = Annotated[int, "For until", Between(0, _LONGEST_MS)]
 
 
@@ -54,7 +54,7 @@ def act_deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + (arguments["timeout_ms"] / 1000 if arguments["until"] is not None else 0.0)
 
 
-def parse_until(ctx: Context, until: str | list[str]) -> tuple[Trigger, ...]:
+def parse_until(ctx: Context, until: str) -> tuple[Trigger, ...]:
     """Return the triggers that an input waits for, or raise BadInput."""
     triggers = parse_triggers(until, hosts=ctx.services.watches.limits.hosts, argument=UNTIL)
     refuse_local_triggers(triggers, is_remote=ctx.tmux.is_remote)
@@ -66,7 +66,7 @@ async def act(
     pane: PaneId,
     send: Callable[[], Awaitable[Sent]],
     *,
-    until: str | list[str] | None,
+    until: str | None,
     timeout_ms: int,
 ) -> Sent | ActAnswer:
     """Hold the pane and send an input; with `until`, wait for what it does."""

@@ -13,7 +13,7 @@ from muxpilot.tmux.objects.owner import OWNER_OPTION, Owner, parse_owner
 
 
 @record
-class MarkedPane:
+class PaneWithOwner:
     """A pane with its owner mark; `activity` is when its window last printed something, in seconds."""
 
     id: PaneId
@@ -58,9 +58,9 @@ async def read_session_owner(connection: Connection, session: SessionId) -> Owne
         return None
 
 
-async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
+async def list_panes_with_owners(connection: Connection) -> Sequence[PaneWithOwner]:
     """List all panes, whatever the policy hides: one that is not shown protects its session."""
-    return await connection.list_all_records(_PANE, MarkedPane, "list-panes", "-a")
+    return await connection.list_all_records(_PANE, PaneWithOwner, "list-panes", "-a")
 
 
 async def list_control_processes(connection: Connection) -> Sequence[int]:
