@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -82,6 +84,15 @@ def descendants(pid: int) -> set[int]:
         for child in children.read_text().split():
             found |= descendants(int(child))
     return found
+
+
+def count_tokens(shown: object) -> int:
+    """Count the tokens (o200k) of a text, or of something that is shown as JSON."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of its own loading
+        import bpe_openai  # type: ignore[import-untyped]
+    text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return len(bpe_openai.get_encoding("o200k_base").encode(text))
 
 
 def machine() -> str:

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import re
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -28,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.measure import Call, Times, descendants, interleaved, machine, print_table
+from bench.measure import Call, Times, count_tokens, descendants, interleaved, machine, print_table
 from bench.peer_servers import COMMAND_LIMIT_S, OURS, RIVALS, Client, Peer, Ran, Way, begun, private_home
 
 TRIALS = 10
@@ -38,14 +36,6 @@ FAILS = "the call fails"
 PRINTER = """import sys, time
 for line in sys.stdin: print(line.strip(), repr(time.monotonic()), flush=True)"""
 PASSWORD = "read -s -p 'Password: ' secret"
-
-
-def tokens(listed: object) -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of its own loading
-        import bpe_openai  # type: ignore[import-untyped]
-    text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-    return len(bpe_openai.get_encoding("o200k_base").encode(text))
 
 
 async def starts(peers: Sequence[Peer], rounds: int) -> list[Times]:
@@ -179,7 +169,7 @@ async def measured(peers: Sequence[Peer], arguments: argparse.Namespace) -> Asyn
             stack.push_async_callback(client.close)
             listed.append(answer)
             clients.append(client)
-        sizes = compared([tokens(answer) for answer in listed], "{:,.0f}")
+        sizes = compared([count_tokens(answer) for answer in listed], "{:,.0f}")
         counts = [len(answer["tools"]) for answer in listed]
         cells = [f"{size} ({number} tools)" for size, number in zip(sizes, counts, strict=True)]
         yield ["tokens of tools/list (o200k), as it is by default", *cells]

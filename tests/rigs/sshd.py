@@ -111,7 +111,7 @@ def _name(pid: int) -> str:
         return ""
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a free port below the range of outgoing connections, so that it stays free after a kill."""
     while True:
         port = 10_000 + secrets.randbelow(20_000)
@@ -133,7 +133,7 @@ def run_sshd(
         subprocess.run(["ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", str(folder / name)], check=True)
     (folder / "authorized").write_text((folder / "user.pub").read_text())
     (folder / "authorized").chmod(0o600)
-    port = _free_port()
+    port = free_port()
     settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
     (folder / "config").write_text(
         f"Port {port}\nListenAddress {address}\n"
