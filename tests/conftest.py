@@ -29,8 +29,8 @@ _NUMBERS = itertools.count()
 
 # Not in `./dev test --fast`: what starts servers, browsers or other hosts, or waits for seconds.
 SLOW = (
-    "attacks cli dialects durability examples faults files packaging resources sandbox server ssh tools view "
-    "audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
+    "attacks bench cli dialects durability examples faults files packaging resources sandbox server ssh "
+    "tools view audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
     "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "

@@ -10,7 +10,18 @@ from tests.contract.source import ROOT, SOURCE
 
 TESTS = ROOT / "tests"
 # Suites that test the program as a whole, and the helpers that tests share.
-ACROSS = set("attacks bench contract durability examples faults packaging rigs sandbox ssh".split())
+ACROSS = {
+    "attacks",
+    "bench",
+    "contract",
+    "durability",
+    "examples",
+    "faults",
+    "packaging",
+    "rigs",
+    "sandbox",
+    "ssh",
+}
 
 
 def folders() -> Iterator[Path]:
