@@ -339,7 +339,7 @@ def _names_given(tool: Tool | None, raw: Mapping[str, Any]) -> str:
 def _log_targets(trace: Trace, request: CallRequest) -> None:
     values = request.arguments.values()
     items = (item for value in values for item in (value if isinstance(value, list) else (value,)))
-    ids = [str(item) for item in items if isinstance(item, SessionId | WindowId | PaneId | UnopenedPane)]
+    ids = [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
     trace.debug("targets resolved", server=request.tmux.socket, targets=",".join(ids))
 
 

@@ -94,7 +94,7 @@ async def test_500_windows_are_listed_within_200_ms() -> None:
         script.write_text("new-window -d -t =many: sleep 1000\n" * 50)
         for _ in range(WINDOWS // 50):
             place.tmux("source-file", str(script))
-        async with place.serve() as wire:
+        async with place.serve("--scope", "all") as wire:
             await wire.shake_hands()
             for tool, rows in (("list-windows", "windows"), ("list-panes", "panes")):
                 listed = (await wire.call(tool))[rows]

@@ -27,6 +27,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
 # Modules that may use the wall clock: they show it to people, or compare it with times of tmux or of files.
 MAY_USE_THE_WALL_CLOCK = {
+    "cli/leftovers.py",
     "journal/retention.py",
     "audit/audit_log.py",
     "record/cast.py",

@@ -120,7 +120,7 @@ async def test_any_trigger_of_a_watch_can_be_waited_for(rig: Rig, pane: Shell) -
     made = await pane()
     asked = await type_line(rig, made, "read -r answer", "user_input")
     assert (asked["event"], asked["waitingFor"]) == ("user_input", "line")
-    matched = await type_line(rig, made, "x; echo y", ["bell", "pattern:^ready>"])
+    matched = await type_line(rig, made, "x; echo y", "bell,pattern:^ready>")
     assert matched["event"] == "pattern:^ready>"
 
 
@@ -163,8 +163,9 @@ async def test_the_whole_screen_is_told_when_a_full_screen_program_starts(rig: R
 
 async def test_without_until_the_answer_is_as_before(call: Call, pane: Shell) -> None:
     made = await pane()
-    assert await call("send-keys", paneId=made.pane, keys="x") == {"paneId": made.pane}
-    assert await call("paste-text", paneId=made.pane, content="y") == {"paneId": made.pane, "bytes": 1}
+    place = {"paneId": made.pane, "pane": None, "created": False}
+    assert await call("send-keys", paneId=made.pane, keys="x") == place
+    assert await call("paste-text", paneId=made.pane, content="y") == {**place, "bytes": 1}
     assert await call("send-backspace", paneId=made.pane) == {"paneId": made.pane}
 
 

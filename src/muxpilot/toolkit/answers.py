@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
@@ -116,23 +116,14 @@ def output_schema(answer: Any) -> Schema | None:
     return None if answer in (str, Answer) else _schema(answer)
 
 
-def output_schema_for_listing(answer: Any) -> Schema | None:
-    """Return a shorter schema for tools/list: the fields that are always there, without what is inside them.
-
-    The schema is open, so that every answer fits it. Each client pays for each word of it.
-    """
+def list_answer_fields(answer: Any) -> Sequence[str] | None:
+    """Return the names of the fields that are always in an answer; None for one that has no schema."""
     schema = output_schema(answer)
     if schema is None:
         return None
     record_type = get_args(answer)[0] if get_origin(answer) in (Union, types.UnionType) else answer
     always = {camel(row.name) for row in fields(record_type) if row.default is MISSING}
-    properties = {name: _shorten(row) for name, row in schema["properties"].items() if name in always}
-    return {"type": "object", "properties": properties}
-
-
-def _shorten(row: Schema) -> Schema:
-    """Return the type of a field; nothing for one that may be null."""
-    return {"type": row["type"]} if isinstance(row.get("type"), str) else {}
+    return [name for name in schema["properties"] if name in always]
 
 
 _SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null", object: "object"}

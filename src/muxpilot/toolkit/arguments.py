@@ -42,8 +42,11 @@ class Argument:
 
     @property
     def is_optional_id(self) -> bool:
-        """Return whether an empty text means that it is not given: some clients fill in every argument."""
-        return not self.is_required and self.is_id
+        """Return whether an empty text means that it is not given: some clients fill in every argument.
+
+        Not for a pane that is `main` if it is left out: an empty text is never a target.
+        """
+        return not self.is_required and self.is_id and ArgumentFlag.MAIN not in self.flags
 
     def schema(self) -> Schema:
         """Return the JSON schema of this argument."""

@@ -19,17 +19,13 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     answers: list[Schema] = []
     for tool in tools:
         row = tool.listing
-        given = {name: item for name, item in _properties(row, "inputSchema").items() if name != SOCKET.name}
+        taken: Mapping[str, Any] = row["inputSchema"]["properties"]
+        given = {name: item for name, item in taken.items() if name != SOCKET.name}
         row["inputSchema"] = {**row["inputSchema"], "properties": given}
-        if "outputSchema" in row:
-            fields: Schema = {name: {} for name in _properties(row, "outputSchema")}
+        if tool.answer_fields is not None:
+            fields: Schema = {name: {} for name in tool.answer_fields}
             is_new = fields not in answers
             answers.append(fields)
             row["outputSchema"] = {"type": "object"} | ({"properties": fields} if is_new else {})
         rows.append(row)
     return rows
-
-
-def _properties(row: Mapping[str, Any], schema: str) -> Mapping[str, Any]:
-    properties: Mapping[str, Any] = row[schema]["properties"]
-    return properties

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, get_type_hints
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
-from muxpilot.toolkit.answers import output_schema, output_schema_for_listing
+from muxpilot.toolkit.answers import list_answer_fields, output_schema
 from muxpilot.toolkit.argument_types import Schema, argument_type
 from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
 from muxpilot.toolkit.name_styles import kebab
@@ -195,8 +195,12 @@ class Tool(ToolFacts):
             "inputSchema": schema_for_listing(self.input_schema),
             "annotations": self.effect.hints,
         }
-        schema = output_schema_for_listing(get_type_hints(self.run)["return"])
-        return row | ({"outputSchema": schema} if schema is not None else {})
+        return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
+
+    @property
+    def answer_fields(self) -> Sequence[str] | None:
+        """Return the names of the fields that every answer has; None for an answer without a schema."""
+        return list_answer_fields(get_type_hints(self.run)["return"])
 
 
 def tool(

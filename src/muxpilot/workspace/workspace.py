@@ -135,7 +135,7 @@ class Workspace:
             for _ in range(_TRIES):
                 opened = await self._try_open(name, program)
                 if opened is not None:
-                    self._trace.debug("named pane", name=name, pane=opened.id, is_new=opened.is_new)
+                    self._trace.debug("named pane opened", pane=opened.id, is_new=opened.is_new)
                     return opened
         raise Refused(
             f"The pane {name!r} could not be opened: the workspace changes meanwhile.", "Try again."
@@ -159,11 +159,11 @@ class Workspace:
                 await self._tmux.connection.run(marks.unmark_command(found.id))
             return OpenedPane((await self._create(view, name, program)).pane_id, name, is_new=True)
         except (NameTaken, NotFound) as error:
-            self._trace.debug("workspace has changed", name=name, error=error.code)
+            self._trace.debug("workspace has changed", error=error.code)
         except Refused as error:
             if not marks.is_name_taken(error):
                 raise
-            self._trace.debug("another muxpilot has opened the pane", name=name)
+            self._trace.debug("another muxpilot has opened the pane")
         return None
 
     async def _start_again(self, pane: PaneId, name: str, program: PaneProgram) -> OpenedPane | None:
