@@ -90,13 +90,12 @@ class RecordLog:
         """Return whether the newest file, as it was last written to, should be put aside."""
         return self.size > self._most_bytes
 
-    def append(self, *records: Fields) -> bool:
-        """Add records with one write. Raise OSError if they cannot be written whole.
+    def append(self, fields: Fields) -> bool:
+        """Add a record. Raise OSError if it cannot be written whole.
 
-        Return True if they were the next that `read_new` would return: they are left out there.
+        Return True if it was the next that `read_new` would return: it is left out there.
         """
-        line = b"".join([_encode(fields) for fields in records])
-        kinds = ",".join([str(fields.get("t")) for fields in records])
+        line = _encode(fields)
         while True:
             if not self._append_file.is_open:
                 self._append_file = OpenFile.of(self._open_for_append())
@@ -105,9 +104,9 @@ class RecordLog:
                 raise OSError("The record was not written whole.")
             if file.is_at(self._name):
                 self.size = os.lseek(file.number, 0, os.SEEK_CUR)
-                self._trace.debug("record written", kind=kinds, bytes=len(line))
+                self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
                 return self._skip_own(len(line))
-            self._trace.debug("record written again: its file was put aside", kind=kinds)
+            self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
             self._append_file = file.close()
 
     def _skip_own(self, length: int) -> bool:

@@ -94,7 +94,6 @@ class CommandRegistry:
             prepare(command)
         shell.submit(command, call=call)
         await self._wait_for_admission(command)
-        shell.shared_commands.write_asked()  # before its caller is told its id
         return command
 
     async def _bind(self, shell: PaneCommands, command: Command) -> None:

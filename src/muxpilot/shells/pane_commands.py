@@ -265,14 +265,13 @@ class PaneCommands:
 
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
-        is_free = self.stack.is_at_prompt and not self._queue
         if pending := self._pending_commands:
             command.is_admitted = command.is_admitted or pending[0].status is CommandStatus.RUNNING
             self.watch_foreign(pending[0])
             command.reason = f"It waits for the command before it: {pending[0].text[:80]!r}."
         command.trace.debug("command queued", call=call, position=len(self._queue), length=len(command.text))
         self._queue.append(command)
-        self.shared_commands.add(command, is_written_later=is_free)
+        self.shared_commands.add(command)
         self._start_worker()
 
     def _start_worker(self) -> None:

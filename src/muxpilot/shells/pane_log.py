@@ -58,7 +58,6 @@ class PaneLog:
         self.own_token = owners.own_token if owners is not None else "memory"
         self._owners = owners
         self._news: list[Fields] = []
-        self._unwritten: list[Fields] = []
         self._rotate_at = 0  # bytes; a smaller file is not put aside
         self._trace = trace
         self._log = RecordLog(folder / RECORDS_FILE, trace=trace) if folder is not None else None
@@ -127,26 +126,9 @@ class PaneLog:
         """Write down that a shell gets our marks; `inside` is the nonce of the shell outside of it."""
         self._append(records.shell_record(nonce, inside))
 
-    def ask(self, command: RecordedCommand, *, is_written_later: bool = False) -> None:
-        """Put a command into the history, behind all that were asked for before.
-
-        `is_written_later`: its record is written with the next one, or by `write_asked`. One write is
-        cheaper than two, and most commands are typed at once.
-        """
-        self._unwritten.append(records.ask_record(command))
-        if not is_written_later:
-            self.write_asked()
-
-    def write_asked(self) -> bool:
-        """Write the commands that were only asked for. Return whether there were any."""
-        if not self._unwritten:
-            return False
-        self._append()
-        return True
-
-    def forget_asked(self, command_id: str) -> None:
-        """Forget a command that was not written yet, and never will be."""
-        self._unwritten = [fields for fields in self._unwritten if fields["id"] != command_id]
+    def ask(self, command: RecordedCommand) -> None:
+        """Put a command into the history, behind all that were asked for before."""
+        self._append(records.ask_record(command))
 
     def begin_typing(
         self,
@@ -193,11 +175,10 @@ class PaneLog:
         if self._log is not None:
             self._log.close()
 
-    def _append(self, *new: Fields) -> None:
-        """Write records, then take them into the history with all that were written before them."""
-        lines, self._unwritten = [*self._unwritten, *new], []
-        if self._write(lines):
-            self._take(lines)
+    def _append(self, fields: Fields) -> None:
+        """Write a record, then take it into the history with all that were written before it."""
+        if self._write(fields):
+            self._take([fields])
         else:
             self._sync()
         if self._log is not None and self._log.is_large:
@@ -206,12 +187,12 @@ class PaneLog:
             except OSError as error:
                 self._note_failure(error)
 
-    def _write(self, lines: Sequence[Fields]) -> bool:
-        """Write records. Return False if others were written before them: then all of them must be read."""
+    def _write(self, fields: Fields) -> bool:
+        """Write a record. Return False if others were written before it: then all of them must be read."""
         if self._log is None or self._owners is None:
             return True
         try:
-            is_next = self._log.append(*lines)
+            is_next = self._log.append(fields)
         except OSError as error:
             self._note_failure(error)
             return True

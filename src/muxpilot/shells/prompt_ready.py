@@ -95,7 +95,6 @@ class PromptWaiter:
                 command.trace.debug("prompt is ready", checks=checks)
                 self._lock.mark_ours()
                 return self._pane.stack.innermost
-            self._pane.shared_commands.write_asked()
             text = obstacle.text if obstacle is not None else None
             command.trace.debug("waiting for the prompt", obstacle=text, checks=checks, pause_s=pause_s)
             self._lock.release()

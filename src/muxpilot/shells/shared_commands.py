@@ -60,11 +60,8 @@ class SharedCommands:
         self._stopped_since: dict[str, float] = {}
         self._unwritten_ends: dict[str, EndedCommand] = {}
 
-    def add(self, command: Command, *, is_written_later: bool = False) -> None:
-        """Write down a command that a caller of this muxpilot asks for, and take responsibility for it.
-
-        `is_written_later`: it can probably be typed at once, and is written down with its first line.
-        """
+    def add(self, command: Command) -> None:
+        """Write down a command that a caller of this muxpilot asks for, and take responsibility for it."""
         self.write_ends()
         shells = [shell.id for shell in self._pane.stack.shells]
         self.known[command.id] = command
@@ -78,23 +75,9 @@ class SharedCommands:
                 height=self._pane.row.height,
                 delay_s=command.delay_s,
                 binding=save_binding(command.binding, shells),
-            ),
-            is_written_later=is_written_later,
+            )
         )
-        if not is_written_later:
-            self.sync()
-            self._note_written(command)
-
-    def write_asked(self) -> None:
-        """Write down the commands that are asked for and cannot be typed at once."""
-        if self.log.write_asked():
-            self.sync()
-            for recorded in self.log.history.list_unfinished():
-                if self.log.is_own(recorded) and recorded.id in self.known:
-                    self._note_written(self.known[recorded.id])
-
-    def _note_written(self, command: Command) -> None:
-        """Take note of what the records say about a command of ours that was just written down."""
+        self.sync()
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None:
             command.submitted_at = recorded.asked_ns / NS_PER_S
@@ -194,7 +177,6 @@ class SharedCommands:
             line=line,
             pane_pid=self._pane.row.pid,
         )
-        self._note_written(command)
         recorded = self.log.history.commands.get(command.id)
         is_void = recorded is not None and typed.ticket not in [line.ticket for line in recorded.typed]
         return None if is_void else typed
@@ -230,10 +212,7 @@ class SharedCommands:
     def _on_end(self, command: Command) -> None:
         """Write down how a command of ours has ended."""
         recorded = self.log.history.commands.get(command.id)
-        if recorded is None:
-            self.log.forget_asked(command.id)
-            return
-        if self.is_closing or recorded.end is not None or not self.log.is_own(recorded):
+        if self.is_closing or recorded is None or recorded.end is not None or not self.log.is_own(recorded):
             return
         place = self._place()
         if command.end_offset is None:

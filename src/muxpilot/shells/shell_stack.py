@@ -57,11 +57,6 @@ class ShellStack:
     def innermost(self) -> NestedShell | None:
         return self.shells[-1] if self.shells else None
 
-    @property
-    def is_at_prompt(self) -> bool:
-        """Return whether the innermost shell is at its prompt, as far as its marks show."""
-        return self.innermost is not None and self.innermost.phase is Phase.PROMPT
-
     def feed_text(self, data: bytes) -> None:
         """Give text to the commands that it belongs to."""
         for shell in self.shells:
