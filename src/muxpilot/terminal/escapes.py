@@ -27,17 +27,55 @@ PRIVATE_NUMBER = "7717"
 # For a negated character class in a pattern of bytes: what cannot be inside a string that BEL ends.
 STRING_ENDS_BYTES = rb"\x07\x1b"
 
-CSI_SEQUENCE = r"\x1b\[[0-?]*[ -/]*[@-~]"
-ESCAPE_SEQUENCE = r"\x1b[ -/]*[0-~]"
-# Either of the two; `re` searches this a tenth faster than the alternation of both.
+# A control or escape sequence; `re` searches this a tenth faster than the alternation of both.
 ANY_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])"
 SGR_SEQUENCE = r"\x1b\[[0-9;:]*m"  # colours and attributes of text
+OSC_STRING = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
+# The cursor goes to a row of the screen. `clear` and line editors go only to the first one, or up and down.
+ROW_ADDRESS_BYTES = rb"\x1b\[[0-9]+(?:;[0-9]+[Hf]|d)"
+# What is not seen of a text, in bytes: sequences, strings, and control characters but tab and line feed.
+UNSEEN_BYTES = (
+    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]"
+    rb"|[\x00-\x08\x0b-\x1f\x7f]"
+)
 # The beginning of a control or escape sequence at the end of the data, whose rest has not arrived.
 TORN_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z"
 STRING_START = r"\x1b[\]PX^_k]"
 STRING_END = r"\x07|\x1b\\|[\x18\x1a]"
-# The same with a torn string, or with carriage returns whose line feed may follow.
-TORN_OUTPUT = r"(?:\r+|\x1b(?:\[[0-?]*[ -/]*|[ -/]*|[\]X^_kP][^\x07\x1b]{0,4096}\x1b?)?)\Z"
+
+# What `terminal/tokens.py` searches for, in this order; each is one named group. A terminal executes controls
+# inside a sequence at once and ignores other foreign characters there; CAN, SUB and ESC end the sequence.
+TOKEN = (
+    r"(?P<lines>(?<=\n)(?:(?:[ -~]++|\x1b\[[0-9;:]*+m)*+\r\n){2,}+)"  # whole lines of text and colours
+    r"|(?P<text>[^\x00-\x1f\x7f-\x9f]++)"
+    r"|(?P<csi>\x1b\[([<-?]?)([0-9:;]*+)([ -/]*+)([@-~]))"
+    r"|(?P<escape>\x1b([ -/]++[0-~]|[0-OQ-WYZ\\`-jl-~]))"
+    r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
+    r"|(?P<string>\x1b(?:[\]X^_k]|P[<-?]?[0-9;]*+[ -/]*+[@-~]))"
+    r"|(?P<torn>\x1b"
+    r"(?:P?[<-?]?[0-9;]*+[ -/]*+|[^\x18\x1a\x1b0-~]*+|[^\x18\x1a\x1b -~]*+\[[^\x18\x1a\x1b@-~]*+)\Z)"
+    r"|(?P<odd>\x1b(?:[^\x18\x1a\x1b -~]*+\[[^\x18\x1a\x1b@-~]*+[@-~]?|[^\x18\x1a\x1b0-~]*+[0-~]?))"
+)
+# What a terminal executes or ignores inside a sequence.
+FOREIGN = r"[\x00-\x1a\x1c-\x1f\x7f-\U0010ffff]"
+# What is inside a string, by the character after ESC. An ESC that ends a string begins the next sequence, but
+# in a device control string (P) only ESC \\ ends it.
+STRING_BODIES = {
+    "]": r"[^\x07\x18\x1a\x1b]*+",
+    "P": r"(?:[^\x1b]++|\x1b[^\\])*+",
+    "X": r"[^\x18\x1a\x1b]*+",
+}
+# The end of plain output whose meaning depends on what follows.
+TORN_PLAIN = r"(?:\r+|\x1b(?:\[[0-?]{0,63}[ -/]?)?)\Z"
+SGR_OR_TEXT = r"(\x1b\[[0-9;:]*m)|[^\x1b]+"
+LINK = r"\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)"  # begins or ends a link
+# For `terminal/lines.py`, which only looks for lines. A movement to another place ends a line, one to the
+# right is a blank, and most sequences are colours. The last pattern changes nothing on the screen.
+MOVE_AWAY = r"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]"
+MOVE_RIGHT = r"\x1b\[[0-9]*[CG]"
+COLOUR_OR_ERASE = r"\x1b\[[0-9;]*[mK]"
+INVISIBLE = r"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]"
+
 # What line editors print while a person types. Simpler than the above: the echo of a line is compared without
 # these, and a character too many or too few does not matter there.
 LINE_EDITOR_SEQUENCE = r"\x1b\[[0-9;?]*[@-~]|\x1b[^\[]"
@@ -53,6 +91,8 @@ ALTERNATE_SWITCH = re.compile(f"{_ALTERNATE}([hl])")
 ALTERNATE_SWITCH_BYTES = re.compile(f"{_ALTERNATE}([hl])".encode())
 
 SGR = re.compile(r"\x1b\[([0-9;:]*)m")  # group 1 is the parameters
+
+ERASE_LINE_ABOVE = "\x1b[1A\x1b[2K"
 
 PASTE_START_BYTES = b"\x1b[200~"
 PASTE_END_BYTES = b"\x1b[201~"
@@ -88,3 +128,10 @@ def count_torn_mark(data: bytes, introducer: bytes, *, longest: int, start: int 
 def move_cursor(column: int, row: int) -> str:
     """Return the sequence that moves the cursor; both numbers count from 0."""
     return f"\x1b[{row + 1};{column + 1}H"
+
+
+# For text that muxpilot itself shows: reverse video, and back.
+REVERSE, PLAIN = "\x1b[7m", "\x1b[0m"
+# What a key without a character sends, as one match; and the rows by which some of them move a text.
+KEY_SEQUENCE_BYTES = rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)"
+SCROLL_KEYS = {b"\x1b[A": -1, b"\x1bOA": -1, b"\x1b[B": 1, b"\x1bOB": 1, b"\x1b[5~": -5, b"\x1b[6~": 5}

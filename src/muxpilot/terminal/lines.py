@@ -12,7 +12,11 @@ from typing import NamedTuple
 from muxpilot.terminal.escapes import (
     ALTERNATE_SEQUENCE,
     ANY_SEQUENCE,
+    COLOUR_OR_ERASE,
     ESC_BYTES,
+    INVISIBLE,
+    MOVE_AWAY,
+    MOVE_RIGHT,
     STRING_END,
     STRING_START,
     TORN_SEQUENCE,
@@ -27,19 +31,15 @@ _TORN = re.compile(TORN_SEQUENCE.encode())
 _LONGEST_SEQUENCE = 256
 
 # A cursor movement to another place ends a line; one to the right counts as a blank.
-_LINE_ENDING = re.compile(
-    rb"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]|"
-    + ALTERNATE_SEQUENCE.encode()
-    + rb"|\r+(?=[^\r\n])|[\x0b\x0c]"
-)
-_MOVE_RIGHT = re.compile(rb"\x1b\[[0-9]*[CG]")
-_COMMON = re.compile(rb"\x1b\[[0-9;]*[mK]")  # nearly all sequences are colours, so these are removed first
+_LINE_ENDING = re.compile(rf"{MOVE_AWAY}|{ALTERNATE_SEQUENCE}|\r+(?=[^\r\n])|[\x0b\x0c]".encode())
+_MOVE_RIGHT = re.compile(MOVE_RIGHT.encode())
+_COMMON = re.compile(COLOUR_OR_ERASE.encode())  # nearly all sequences are colours, so these are removed first
 _SEQUENCE = re.compile(ANY_SEQUENCE.encode())
 _OVERTYPED = re.compile(rb"[^\n\x08]\x08")
 _CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 # Sequences that change nothing on the screen: colours, modes, requests for reports.
-_INVISIBLE = re.compile(rb"\x1b\[[0-?]*[ -/]*[mnctqhl]|\x1b[ -/]+[0-~]|\x1b[=>]|[\x00-\x07\x0e\x0f\x7f]")
+_INVISIBLE = re.compile(INVISIBLE.encode())
 _ALTERNATE = re.compile(ALTERNATE_SEQUENCE.encode())
 # Longer data always counts as a change: searching it would cost more than its result is worth.
 _MOST_SEARCHED = 4096

@@ -21,6 +21,10 @@ _PROMPT_AND_BLANK = re.compile(f"[{SHELL_SIGNS}] +$")
 _SIGN_AND_TEXT = re.compile(rf"(?<!\d%)(?<=[{SHELL_SIGNS}]) (\S.*)\Z")
 _LINE_PROMPT = re.compile(r"\S.*[:>)?]\s*\Z")
 _KEY_QUESTION = re.compile(r"(?i)\b(key|press|hit)\b|[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]")
+# A prompt for a secret. Over ssh or in a container the terminal's echo says nothing about it.
+_ASKS_FOR_SECRET = re.compile(
+    r"(?i)(?:pass(?:word|phrase|code)|\bpin\b|verification code|secret|token)[^\n]{0,60}[:?]\s*$"
+)
 _QUESTION = re.compile(rf"[{re.escape(_QUESTION_SIGNS)}]\s*\Z")
 
 
@@ -59,6 +63,10 @@ def looks_like_question(line: str) -> bool:
 def looks_like_line_prompt(line: str) -> bool:
     """Return True if a program that reads keys seems to edit a line: `name: `, but not `press any key: `."""
     return bool(_LINE_PROMPT.search(line)) and not _KEY_QUESTION.search(line)
+
+
+def asks_for_secret(line: str) -> bool:
+    return _ASKS_FOR_SECRET.search(line.rstrip()) is not None
 
 
 def text_after_sign(line: str) -> str:

@@ -12,26 +12,17 @@ import re
 from typing import Final
 
 from muxpilot.terminal.escapes import ALTERNATE_MODES, CSI, ESC
-
-_TOKEN: Final = re.compile(
-    r"\x1b\[(?P<mark>[<=>?]?)(?P<numbers>[0-9;:]*)(?P<between>[ -/]*)(?P<final>[@-~])"
-    r"|\x1b\][^\x07\x18\x1a\x1b]*(?:[\x07\x18\x1a]|\x1b\\|(?=\x1b[^\\]))"  # titles, clipboard, links
-    r"|\x1b[X^_k][^\x18\x1a\x1b]*(?:[\x18\x1a]|\x1b\\|(?=\x1b[^\\]))"  # other strings
-    r"|\x1bP.*?\x1b\\"  # a string that may contain escapes: images, pass-through
-    r"|(?P<torn>\x1b(?:\][^\x07\x18\x1a\x1b]*\x1b?|[X^_k][^\x18\x1a\x1b]*\x1b?|P.*|\[[0-?]*[ -/]*|[ -/]*)\Z)"
-    r"|(?P<escape>\x1b[ -/]*[0-~])"
-    r"|(?P<control>[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069])",
-    re.DOTALL,
-)
+from muxpilot.terminal.tokens import Token, Tokenizer, TokenKind
 
 _CONTROLS = frozenset("\b\t\n\v\f\r\x0e\x0f")
-_ESCAPES = frozenset({ESC + rest for rest in (*"78DEHMcno", "#8", "(0", "(B", "(A", ")0", ")B", ")A")})
-# The final letters that pass, by private mark and intermediate characters.
+_DIRECTIONS: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_ESCAPES = frozenset((*"78DEHMcno", "#8", "(0", "(B", "(A", ")0", ")B", ")A"))
+# The final letters that pass, by private mark or intermediate character.
 _SEQUENCES = {
-    ("", ""): frozenset("@ABCDEFGHIJKLMPSTXZ`abdefgmrsuhl"),
-    ("", " "): frozenset("q"),
-    ("", "!"): frozenset("p"),
-    ("?", ""): frozenset("JKhl"),
+    "": frozenset("@ABCDEFGHIJKLMPSTXZ`abdefgmrsuhl"),
+    " ": frozenset("q"),
+    "!": frozenset("p"),
+    "?": frozenset("JKhl"),
 }
 # xterm.js repeats these one by one: a large number would block the browser.
 _REPEATED = frozenset("ILMSTZb")
@@ -42,32 +33,17 @@ _MODES = {
     "?": frozenset({"5", "6", "7", "12", "25", "45", "1048", *ALTERNATE_MODES}),
 }
 
-_STRINGS = "]X^_kP"
-_LONGEST_TORN = 256
-
 
 class SafeOutputFilter:
     """Filters the output of one pane in pieces; a sequence may be torn between two of them."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._torn = ""
+        self._tokens = Tokenizer()
 
     def feed(self, data: bytes) -> str:
         """Return the text and the harmless sequences of the next bytes."""
-        text, self._torn = self._torn + self._decoder.decode(data), ""
-        return _TOKEN.sub(self._replace_token, text)
-
-    def _replace_token(self, token: re.Match[str]) -> str:
-        if token["final"]:
-            return _filter_sequence(token)
-        if token["escape"]:
-            return token[0] if token[0] in _ESCAPES else ""
-        if token["control"]:
-            return token[0] if token[0] in _CONTROLS else ""
-        if token["torn"]:
-            self._torn = _shorten_torn(token[0])
-        return ""
+        return "".join(map(_filter_token, self._tokens.feed(self._decoder.decode(data))))
 
 
 def make_safe(text: str) -> str:
@@ -75,20 +51,26 @@ def make_safe(text: str) -> str:
     return SafeOutputFilter().feed(text.encode("utf-8", "replace"))
 
 
-def _filter_sequence(token: re.Match[str]) -> str:
-    mark, numbers, final = token["mark"], token["numbers"], token["final"]
-    if final not in _SEQUENCES.get((mark, token["between"]), ()):
+def _filter_token(token: Token) -> str:
+    """Return what passes of a token."""
+    kind, name, parameters = token
+    if kind is TokenKind.TEXT:
+        return name if name.isascii() else _DIRECTIONS.sub("", name)
+    if kind is TokenKind.CONTROL:
+        return name if name in _CONTROLS else ""
+    if kind is TokenKind.ESCAPE:
+        return ESC + name if name in _ESCAPES else ""
+    return _filter_sequence(name, parameters)
+
+
+def _filter_sequence(name: str, parameters: str) -> str:
+    marks, final = name[:-1], name[-1]
+    if final not in _SEQUENCES.get(marks, ()):
         return ""
     if final in _REPEATED:
-        return f"{CSI}{_LARGE.sub(_LARGEST, numbers)}{final}"
+        return f"{CSI}{_LARGE.sub(_LARGEST, parameters)}{final}"
+    private, between = (marks, "") if marks == "?" else ("", marks)
     if final not in "hl":
-        return token[0]
-    modes = [number for number in numbers.split(";") if number in _MODES[mark]]
-    return f"{CSI}{mark}{';'.join(modes)}{final}" if modes else ""
-
-
-def _shorten_torn(torn: str) -> str:
-    """Return what must be remembered: of a string only its start, and an ESC that may end it."""
-    if len(torn) > 1 and torn[1] in _STRINGS:
-        return torn[:2] + (ESC if torn.endswith(ESC) and len(torn) > 2 else "")
-    return torn if len(torn) <= _LONGEST_TORN else ""
+        return f"{CSI}{private}{parameters}{between}{final}"
+    modes = [number for number in parameters.split(";") if number in _MODES[marks]]
+    return f"{CSI}{marks}{';'.join(modes)}{final}" if modes else ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from muxpilot.terminal.escapes import CSI_SEQUENCE, ESCAPE_SEQUENCE, SGR_SEQUENCE
+from muxpilot.terminal.escapes import CSI, ESC
+from muxpilot.terminal.tokens import Tokenizer, TokenKind
 
 _HIDDEN_RANGES = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -28,18 +29,37 @@ _EMOJI = (
 _PARTS = re.compile(
     rf"(?P<joined>(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}]))"
     rf"|(?P<selected>(?<=[{_EMOJI}0-9#*])[\ufe0e\ufe0f])"
-    rf"|(?P<colour>{SGR_SEQUENCE})"
-    rf"|(?P<sequence>{CSI_SEQUENCE}|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|{ESCAPE_SEQUENCE})"
     rf"|(?P<hidden>[{_HIDDEN_RANGES}{_CONTROLS}])"
 )
 
 
 def sanitize_text(text: str, *, colors: bool = False) -> str:
     """Return the text without hidden characters; with `colors`, colour codes stay."""
-    if (text.isprintable() and text.isascii()) or not _SUSPECT.search(text):
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text  # far faster than the pattern
+    if not _SUSPECT.search(text):
         return text
-    kept = ("joined", "selected", "colour") if colors else ("joined", "selected")
-    return _PARTS.sub(lambda found: found[0] if found.lastgroup in kept else "", text)
+    return _strip_sequences(text, colors=colors) if ESC in text else _strip_hidden(text)
+
+
+def _strip_hidden(text: str) -> str:
+    return _PARTS.sub(lambda found: "" if found.lastgroup == "hidden" else found[0], text)
+
+
+def _strip_sequences(text: str, *, colors: bool) -> str:
+    """Return the text without sequences. The text around a removed one is judged as it stands afterwards."""
+    pieces: list[str] = []
+    kept: list[str] = []  # colour codes, in order; a mark in the text stands for each
+    for kind, name, parameters in Tokenizer().feed(text):
+        if kind in (TokenKind.TEXT, TokenKind.CONTROL):
+            pieces.append(name.replace(ESC, ""))
+        elif colors and kind is TokenKind.CSI and name == "m":
+            kept.append(f"{CSI}{parameters}m")
+            pieces.append(ESC)
+    if not kept:
+        return _strip_hidden("".join(pieces))
+    parts = [_strip_hidden(part) for part in "".join(pieces).split(ESC)]
+    return parts[0] + "".join(code + part for code, part in zip(kept, parts[1:], strict=True))
 
 
 def is_clean_json(text: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from muxpilot.terminal.escapes import ROW_ADDRESS_BYTES
 
 if TYPE_CHECKING:  # a server imports this module at its start, and cells with the first screen
     from muxpilot.terminal.cells import CellGrid, Colour, ScreenCell
@@ -14,12 +17,19 @@ if TYPE_CHECKING:  # a server imports this module at its start, and cells with t
 _HIGHEST_BAR = 2
 _MOST_HIGHLIGHTED, _LONGEST_HIGHLIGHTED = 20, 200
 
+_ROW_ADDRESS = re.compile(ROW_ADDRESS_BYTES)
+
 
 class Span(NamedTuple):
     """A range of rows or columns, both ends included; they count from 0."""
 
     first: int
     last: int
+
+
+def draws_rows(output: bytes) -> bool:
+    """Return whether a program draws on the whole screen. Some, such as dialog, use the normal screen."""
+    return _ROW_ADDRESS.search(output) is not None
 
 
 def row_text(row: Row, columns: Span | None = None) -> str:

@@ -1,0 +1,29 @@
+"""What a terminal remembers besides its cells: the look of the next characters, and the saved cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from muxpilot.terminal.style import PLAIN, CellStyle
+
+
+@dataclass(slots=True)
+class Pen:
+    """What the next characters look like: their style and character set."""
+
+    style: CellStyle = PLAIN
+    draws: list[bool] = field(default_factory=lambda: [False, False])  # whether G0 and G1 are line drawing
+    shift: int = 0  # which of the two is in use
+
+    def copy(self) -> Pen:
+        return replace(self, draws=self.draws[:])
+
+
+@dataclass(slots=True)
+class SavedCursor:
+    """What DECSC saves."""
+
+    x: int = 0
+    y: int = 0
+    pen: Pen = field(default_factory=Pen)
+    is_origin: bool = False
