@@ -71,11 +71,20 @@ class TerminalDevice:
         return cls(status.st_rdev, status.st_dev)
 
 
+@record
+class UnixSocket:
+    """A row of /proc/net/unix: the flags and the inode of a socket, as written there, and its path."""
+
+    flags: str
+    inode: str
+    path: str
+
+
 class ProcReader:
     """Reads /proc: each method reads one file once, and none waits. It has no state."""
 
     def stat(self, pid: int) -> ProcessStat:
-        return parse_stat(pid, _read(f"/proc/{pid}/stat"))
+        return parse_stat(pid, _read_line(f"/proc/{pid}/stat"))
 
     def argv(self, pid: int) -> list[str]:
         words = _read(f"/proc/{pid}/cmdline").decode(errors="surrogateescape")
@@ -139,6 +148,13 @@ class ProcReader:
         folder = f"/proc/{pid}/fd"
         return {int(name): os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}
 
+    def unix_sockets(self, pid: int) -> list[UnixSocket]:
+        """Return the unix sockets with a path that the network namespace of a process has."""
+        rows = (line.split(None, 7) for line in _read(f"/proc/{pid}/net/unix").splitlines()[1:])
+        return [
+            UnixSocket(row[3].decode(), row[6].decode(), os.fsdecode(row[7])) for row in rows if len(row) == 8
+        ]
+
     def is_terminal(self, pid: int, descriptor: int, terminal: TerminalDevice) -> bool:
         """Return whether a descriptor is this terminal, by its device.
 
@@ -188,6 +204,15 @@ def terminal_path(number: int) -> str | None:
 
 def _device_numbers(number: int) -> tuple[int, int]:
     return (number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00)
+
+
+def _read_line(path: str) -> bytes:
+    """Read a file of one line, which the kernel gives whole to the first read."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: str) -> bytes:

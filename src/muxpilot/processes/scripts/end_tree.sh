@@ -1,0 +1,170 @@
+# Functions that find and end the processes of panes. For any POSIX shell.
+#
+# panes    ids of the panes whose mark counts        roots   process ids of the programs in them
+# server   process id of the tmux server             socket  its socket, as tmux names it
+# tree     the processes of the panes, as pid:start  said    a line for each process that got a signal
+
+nl='
+'
+
+# Set table to a word for each running process in lines of /proc/PID/stat: pid:parent:session:start. Set
+# services to those that serve more than a pane. (`read` would take one byte at a time.)
+parse_stats() {
+    table= services=' '
+    set -f
+    IFS=$nl
+    set -- $1
+    unset IFS
+    for line; do
+        pid=${line%% *}
+        name=${line#*(}
+        name=${name%)*}
+        set -- ${line##*) }
+        case $1 in Z | X | '') continue ;; esac
+        case $2:$4 in 0:0 | 2:0) continue ;; esac # a thread of the kernel
+        table="$table $pid:$2:$4:${20} "
+        [ "$5" = 0 ] || continue
+        case $name in @SERVICES@) services="$services$pid " ;; esac
+    done
+    set +f
+}
+
+# Read all processes. Without /proc the terminal stands for the session.
+read_table() {
+    if [ -r /proc/self/stat ]; then
+        parse_stats "$(cat /proc/[0-9]*/stat 2>/dev/null)"
+        return
+    fi
+    services=' '
+    table=$(ps -A -o pid= -o ppid= -o stat= -o tty= -o lstart= | while read -r pid parent state session start; do
+        case $state in Z*) continue ;; esac
+        case $session in '?'* | -) session=none-$pid ;; esac
+        set -- $start
+        echo " $pid:$parent:$session:$1_$2_$3_$4_$5 "
+    done)
+}
+
+# Set pid, parent, session and start from a word of the table.
+split_row() {
+    pid=${1%%:*}
+    rest=${1#*:}
+    parent=${rest%%:*}
+    rest=${rest#*:}
+    session=${rest%%:*} start=${rest#*:}
+}
+
+# Set marked to the processes whose environment names one of the panes.
+find_marked() {
+    marked=
+    [ -n "$panes" ] || return 0
+    set --
+    for pane in $panes; do set -- "$@" -e "TMUX_PANE=$pane"; done
+    for file in $(grep -l -F "$@" /proc/[0-9]*/environ 2>/dev/null); do
+        words=$nl$(tr '\0' '\n' <"$file" 2>/dev/null)$nl
+        case $words in *"${nl}TMUX=$socket,$server,"*) ;; *) continue ;; esac
+        for pane in $panes; do
+            case $words in *"${nl}TMUX_PANE=$pane$nl"*) file=${file#/proc/} marked="$marked ${file%/environ}" ;; esac
+        done
+    done
+}
+
+# Add to found what its processes started and the members of sessions that they lead, without those in kept.
+add_related() {
+    more=yes
+    while [ -n "$more" ]; do
+        more=
+        for row in $table; do
+            split_row "$row"
+            case $found$kept in *" $pid "*) continue ;; esac
+            case $found in *" $parent "* | *" $session "*) found="$found$pid " more=yes ;; esac
+        done
+    done
+}
+
+add() {
+    case $kept$found in *" $1 "*) return ;; esac
+    case $table in *" $1:"*) found="$found$1 " ;; esac
+}
+
+# Set tree to the processes of the panes that run now, also those that were started since the last scan.
+scan() {
+    read_table
+    find_marked
+    known=$tree found=" $$ " kept=" 1 $server "
+    for pid in $marked; do
+        case $services in *" $pid "*) found="$found$pid " ;; esac
+    done
+    add_related # this shell, services with the mark of a pane, and all that they started
+    kept="$kept$found$services"
+    found=' '
+    for pid in $marked; do add "$pid"; done
+    for row in $table; do
+        split_row "$row"
+        case $known in *" $pid:$start "*) add "$pid" ;; esac
+        case " $roots " in *" $pid "*) [ "$parent" != "$server" ] || found="$found$pid $session " ;; esac
+    done
+    roots= # they are known from now on
+    add_related
+    tree=
+    for row in $table; do
+        split_row "$row"
+        case $found in *" $pid "*) tree="$tree $pid:$start " ;; esac
+    done
+}
+
+# Set left to the processes of the tree that still run.
+find_left() {
+    left=
+    if [ -r /proc/self/stat ]; then
+        set --
+        for process in $tree; do set -- "$@" "/proc/${process%%:*}/stat"; done
+        [ $# = 0 ] || parse_stats "$(cat "$@" 2>/dev/null)"
+    else
+        read_table
+    fi
+    for row in $table; do
+        split_row "$row"
+        case $tree in *" $pid:$start "*) left="$left $pid:$start " ;; esac
+    done
+}
+
+# Wait until all have ended, at most for a number of tenths of a second.
+wait_for_end() {
+    steps=$1
+    while [ "$steps" -gt 0 ]; do
+        find_left
+        [ -n "$left" ] || return 0
+        sleep 0.1 2>/dev/null || { sleep 1 && steps=$((steps - 9)); }
+        steps=$((steps - 1))
+    done
+}
+
+# Send a signal to all, and note it in said. The signal `left` is none: these could not be ended.
+send() {
+    find_left
+    for process in $left; do
+        pid=${process%%:*}
+        command=
+        case $said in *" $pid "*) ;; *) command=$({ tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-100; } 2>/dev/null) ;; esac
+        [ "$1" = left ] || kill -s "$1" "$pid" 2>/dev/null || continue
+        said="$said$1 $pid $command$nl"
+    done
+}
+
+# End the tree. tmux has closed the terminals, which sends SIGHUP.
+end_tree() {
+    said= rounds=5
+    wait_for_end 4
+    scan
+    [ -n "$tree" ] || return 0
+    send TERM
+    wait_for_end 3
+    scan
+    while [ -n "$tree" ] && [ "$rounds" -gt 0 ]; do
+        send KILL
+        wait_for_end 1
+        scan
+        rounds=$((rounds - 1))
+    done
+    send left
+}
