@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pty
+import re
+import select
 import signal
 import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,3 +62,44 @@ def test_the_help_tells_of_the_port(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["view", "--help"])
     assert "--port N" in capsys.readouterr().out
+
+
+def test_a_code_is_erased_when_it_was_used_and_enter_prints_another(tmp_path: Path) -> None:
+    """A person at a terminal: the code must not stay where somebody else may read it later."""
+    ours, theirs = pty.openpty()
+    argv = command("view", "--socket", str(tmp_path / "s"))
+    with subprocess.Popen(
+        argv, env=environment(tmp_path), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        try:
+            shown = _read_until(ours, "", r"agents: (\S{9})\s")
+            address = shown.split()[0]
+            origin = address[: address.index("/", 8)]
+            _unlock(origin, re.findall(r"agents: (\S{9})\s", shown)[0])
+            shown = _read_until(ours, shown, "Press Enter for another code")
+            assert "\x1b[1A\x1b[2KA browser has given the code" in shown
+            os.write(ours, b"\n")
+            shown = _read_until(ours, shown, r"(?s)another code.*agents: (\S{9})\s")
+            codes = re.findall(r"agents: (\S{9})\s", shown)
+            assert len(set(codes)) == 2
+            _unlock(origin, codes[-1])
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)
+
+
+def _read_until(terminal: int, shown: str, wanted: str) -> str:
+    deadline = time.monotonic() + LIMIT_S
+    while not re.search(wanted, shown):
+        assert time.monotonic() < deadline, shown
+        if select.select([terminal], [], [], 0.1)[0]:
+            shown += os.read(terminal, 1 << 16).decode()
+    return shown
+
+
+def _unlock(origin: str, code: str) -> None:
+    headers = {"content-type": "application/json", "origin": origin}
+    request = urllib.request.Request(f"{origin}/ask/code", json.dumps({"code": code}).encode(), headers)
+    with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
+        assert json.loads(answer.read())["problem"] == ""

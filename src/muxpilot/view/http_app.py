@@ -1,7 +1,7 @@
-"""Serve the page over HTTP: a few files and one stream of events. No route accepts data.
+"""Serve the page over HTTP: a few files, one stream of events, and below `/ask/` the answers of people.
 
-The token is the first part of every path, so that the relative addresses in the page contain it. Requests
-without it get no data. A cookie would be sent to all ports of this machine, so none is used.
+The token is the first part of every other path, so that the relative addresses in the page contain it.
+Requests without it get no data. A cookie alone gives no right: browsers send it to all ports of this machine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 from muxpilot.calls import report_incident
 from muxpilot.trace import area
 from muxpilot.view import themes
+from muxpilot.view.answer_routes import FILES, ROOT, AnswerRoutes
 from muxpilot.view.model import ViewModel
 from muxpilot.view.viewer import Viewer
 from muxpilot.web.asgi import (
@@ -35,8 +36,12 @@ trace = area("view")
 
 _PAGE = Path(__file__).parent / "page"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+_HTML = "text/html; charset=utf-8"
 _FILES: Final[Mapping[str, tuple[str, str]]] = {
-    "": ("index.html", "text/html; charset=utf-8"),
+    "": ("index.html", _HTML),
+    "ask.html": ("ask.html", _HTML),
+    "ask.js": ("ask.js", _SCRIPT),
+    "questions.js": ("questions.js", _SCRIPT),
     "page.css": ("page.css", _STYLE),
     "icon.svg": ("icon.svg", "image/svg+xml"),
     "page.js": ("page.js", _SCRIPT),
@@ -75,7 +80,8 @@ _HEADERS: Final[Mapping[str, str]] = {
 class ViewApp:
     """The ASGI application of the page; `stopped` ends the open streams."""
 
-    def __init__(self, model: ViewModel, token: str, stopped: asyncio.Event) -> None:
+    def __init__(self, model: ViewModel, token: str, stopped: asyncio.Event, answers: AnswerRoutes) -> None:
+        self._answers = answers
         self._model = model
         self._token = token.encode()
         self._stopped = stopped
@@ -85,12 +91,28 @@ class ViewApp:
         if scope["type"] != "http":
             return
         try:
-            await self._serve(self._check_request(scope), scope, receive, send)
+            await self._route(scope, receive, send)
         except HttpRefusal as refusal:
             refusal.headers |= _HEADERS
             await send_refusal(send, refusal)
         except Exception:  # noqa: BLE001 - an internal error must not end the server
             report_incident("The page")
+
+    async def _route(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        _, _, path = scope["path"].partition("/")
+        root, _, rest = path.partition("/")
+        if root != ROOT:
+            await self._serve(self._check_request(scope), scope, receive, send)
+            return
+        self._answers.check_host(collect_headers(scope))
+        name = rest or "ask.html"
+        if scope["method"] in ("GET", "HEAD") and name in FILES:
+            await self._serve(name, scope, receive, send)
+            return
+        facts, headers = await self._answers.answer(rest, scope, receive)
+        body = json.dumps(facts, separators=(",", ":")).encode()
+        await _start_response(send, {"content-type": "application/json", **headers})
+        await send({"type": "http.response.body", "body": body})
 
     def _check_request(self, scope: AsgiScope) -> str:
         """Raise `HttpRefusal` unless the request may be served; return the path after the token."""

@@ -11,6 +11,7 @@ from muxpilot.app import App
 from muxpilot.calls import report_incident
 from muxpilot.errors import BadInput
 from muxpilot.tasks import TaskSet
+from muxpilot.tmux import Tmux
 from muxpilot.trace import area
 from muxpilot.view.audit_reader import AuditEntry, AuditReader
 from muxpilot.view.panes import ViewServer
@@ -52,6 +53,14 @@ class ViewModel:
             self._watchers -= 1
             if not self._watchers:
                 self._tasks.cancel()
+
+    def list_sockets(self) -> frozenset[str]:
+        """Return the sockets of the servers that the page shows, as real paths."""
+        return frozenset(os.path.realpath(server.tmux.socket) for server in self.servers.values())
+
+    def list_local_servers(self) -> list[Tmux]:
+        """Return the tmux servers of this machine that the page shows."""
+        return [server.tmux for server in self.servers.values() if not server.tmux.is_remote]
 
     def agents_panes(self) -> dict[tuple[str, str], float]:
         """Return the panes that muxpilot created and those that calls named since that tmux started.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +15,11 @@ from dataclasses import replace
 from muxpilot.app import build
 from muxpilot.config.model import AuditSettings, Settings
 from muxpilot.config.scope import Scope
+from muxpilot.errors import MuxpilotError
+from muxpilot.people.pages import PageAnnouncement
 from muxpilot.trace import area
+from muxpilot.view.answer_gate import AnswerGate
+from muxpilot.view.answer_routes import ROOT, AnswerRoutes
 from muxpilot.view.audit_reader import AuditReader
 from muxpilot.view.http_app import ViewApp
 from muxpilot.view.model import ViewModel
@@ -32,38 +38,76 @@ def open_page_listener(port: int) -> socket.socket:
 
 
 async def serve_until_signal(
-    settings: Settings, listener: socket.socket, print_address: Callable[[str], None]
+    settings: Settings,
+    listener: socket.socket,
+    print_address: Callable[[str], None],
+    print_code: Callable[[str], None],
 ) -> None:
-    """Serve the page until SIGTERM, SIGINT or SIGHUP."""
+    """Serve the page until SIGTERM, SIGINT or SIGHUP. Enter in the terminal prints another code."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await run(settings, listener, print_address, stopped)
+    await run(settings, listener, print_address, stopped, print_code=print_code)
 
 
 async def run(
-    settings: Settings, listener: socket.socket, print_address: Callable[[str], None], stopped: asyncio.Event
+    settings: Settings,
+    listener: socket.socket,
+    print_address: Callable[[str], None],
+    stopped: asyncio.Event,
+    *,
+    print_code: Callable[[str], None],
 ) -> None:
-    """Serve the page until `stopped` is set.
+    """Serve the page until `stopped` is set. `print_code` gets each new code, and "" when it was used.
 
     The page reads the audit log and never writes it: watching leaves no entries there.
     """
     app = build(replace(settings, scope=Scope.ALL, audit=AuditSettings()), may_start_journals=False)
     audit = AuditReader(settings.audit.path)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    server = UvicornServer(build_config(ViewApp(ViewModel(app, audit), token, stopped)))
+    port, model = listener.getsockname()[1], ViewModel(app, audit)
+    print_address(f"http://{HOST}:{port}/{token}/")
+    gate = AnswerGate(print_code)
+    pages = ViewApp(model, token, stopped, AnswerRoutes(model, gate, port))
+    server = UvicornServer(build_config(pages))
     serving = asyncio.create_task(server.serve([listener]))
     stopping = asyncio.create_task(stopped.wait())
-    port = listener.getsockname()[1]
+    announcement = PageAnnouncement(f"http://{HOST}:{port}/{ROOT}/", model.list_sockets)
     try:
-        print_address(f"http://{HOST}:{port}/{token}/")
+        await _announce(announcement)
+        _renew_code_on_enter(gate)
         trace.info("view page started", host=HOST, port=port)
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
         await serving
     finally:
+        announcement.close()
         stopping.cancel()
         audit.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(app.close(), _CLOSE_TIMEOUT_S)
         trace.info("view page stopped", port=port)
+
+
+async def _announce(announcement: PageAnnouncement) -> None:
+    """Let muxpilots find the page. Without a private folder they do not, and the page works all the same."""
+    try:
+        await announcement.open()
+    except (OSError, MuxpilotError) as error:
+        trace.warning("questions are not sent to this page", error=error)
+
+
+def _renew_code_on_enter(gate: AnswerGate) -> None:
+    """Print another code when a person presses Enter in the terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
+
+    def read_line() -> None:
+        """Take the key, or stop at the end of the input."""
+        if os.read(sys.stdin.fileno(), 1 << 12):
+            gate.renew_code()
+        else:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+    with suppress(OSError):
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), read_line)

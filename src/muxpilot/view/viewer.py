@@ -12,6 +12,7 @@ from muxpilot.trace import area
 from muxpilot.view.follow import PaneFollower, SendEvent
 from muxpilot.view.model import ViewModel
 from muxpilot.view.panes import ViewPane, ViewServer, pane_key, pane_to_json
+from muxpilot.view.questions import list_questions, question_to_json
 
 trace = area("view")
 
@@ -41,6 +42,7 @@ class Viewer:
         self._tasks = TaskSet(trace)
         self._followers: dict[_Sized, asyncio.Task[None]] = {}
         self._overview: dict[str, Any] = {}
+        self._questions: list[dict[str, Any]] | None = None
         self._audit_state: tuple[int, str | None] = (-1, None)
 
     async def run(self) -> None:
@@ -50,6 +52,7 @@ class Viewer:
                 while True:
                     await self._send_overview()
                     await self._send_audit()
+                    await self._send_questions()
                     await asyncio.sleep(_TICK_S)
             finally:
                 await self._stop_followers(*self._followers)
@@ -100,6 +103,12 @@ class Viewer:
                 for entry in audit.entries_since(max(count, 0))
             ]
             await self._send_event("audit", {"entries": entries, "problem": audit.problem})
+
+    async def _send_questions(self) -> None:
+        questions = [question_to_json(row) for row in await list_questions(self._model)]
+        if questions != self._questions:
+            self._questions = questions
+            await self._send_event("questions", {"questions": questions})
 
     async def _follow_panes(self, rows: list[_Row]) -> None:
         """Start and stop followers. A pane with a new size needs a new one: its lines may have moved."""

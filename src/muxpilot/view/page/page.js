@@ -1,7 +1,8 @@
-// The page: it receives one stream of events from muxpilot and sends nothing back.
+// The page: it receives one stream of events from muxpilot. Only answers to questions are sent back.
 
 import { Pane } from "./pane.js";
 import * as audit from "./audit.js";
+import { showQuestions } from "./questions.js";
 
 const MOST_WAITING = 200;
 const RETRY_MS = 3000;
@@ -27,6 +28,7 @@ function connect() {
   source.addEventListener("open", () => ((isFresh = true), audit.clear()));
   source.addEventListener("error", handleLostStream);
   listen("overview", updateOverview);
+  listen("questions", (facts) => showQuestions(facts.questions));
   listen("data", (facts) => passToPane("write", facts));
   listen("screen", (facts) => passToPane("draw", facts));
   listen("audit", (facts) => {

@@ -1,0 +1,165 @@
+"""The popup way: `display-popup` on the terminal of a person who is attached to tmux.
+
+The popup runs `popup_program.py`, which gets the question through our socket. So neither the
+question nor the answer is ever part of a tmux command, an argument or the environment of a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Sequence
+from pathlib import Path
+
+from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.people.open_question import OpenQuestion
+from muxpilot.people.popup_session import WAY, PopupSession, describe_for_popup
+from muxpilot.people.questions import Question, QuestionEvent
+from muxpilot.tasks import cancel_and_wait
+from muxpilot.terminal.width import cell_width
+from muxpilot.timing import PeopleTiming
+from muxpilot.tmux import Client, PaneId, Tmux
+from muxpilot.tmux.hosts.child_process import kill_group
+from muxpilot.trace import area
+
+# The folder that holds this package, and the program that runs in the popup.
+_SOURCES = str(Path(__file__).parents[2])
+_START_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from muxpilot.people.popup_program import run_popup; run_popup(*sys.argv[2:])"
+)
+_WIDEST, _HIGHEST = 90, 24
+_NARROWEST, _LOWEST = 24, 8
+# An empty row, the help, a message and the line to type into; some of them take two rows.
+_SPARE_ROWS = 6
+
+_trace = area("people")
+
+
+class PopupWay:
+    """Shows questions in popups, one after the other."""
+
+    def __init__(self, timing: PeopleTiming) -> None:
+        self.sessions: dict[str, PopupSession] = {}
+        self._timing = timing
+        self._turn = asyncio.Lock()
+
+    async def show(self, opened: OpenQuestion, socket: Path) -> None:
+        """Show the question to one person after the other. Return when no popup can be shown any more.
+
+        A terminal that shows another popup is tried again later, one that has gone or failed is not.
+        """
+        failed: set[str] = set()
+        try:
+            async with self._turn:
+                while people := await find_people(opened, failed):
+                    failed |= await self._try_people(opened, people, socket)
+        except NoServer:
+            pass
+        except MuxpilotError as error:
+            _trace.warning("no popup can be shown", error=error)
+        _trace.debug("no terminal for a popup is left", question=opened.question.id, failed=len(failed))
+
+    async def _try_people(self, opened: OpenQuestion, people: Sequence[Client], socket: Path) -> set[str]:
+        """Show the question on the first terminal that is free. Return the name of one that is of no use."""
+        for client in people:
+            await self._wait_for_pause(opened.tmux, client)
+            if await self._show_on(opened, client, socket):
+                return {client.name}
+        await asyncio.sleep(self._timing.busy_client_check_s)
+        return set()
+
+    async def _wait_for_pause(self, tmux: Tmux, client: Client) -> None:
+        """Wait until the person has not pressed a key for a moment, at most for a bounded time."""
+        timing = self._timing
+        give_up = time.monotonic() + timing.longest_pause_wait_s
+        activity = client.activity
+        while time.time() - activity < timing.typing_pause_s and time.monotonic() < give_up:
+            await asyncio.sleep(timing.pause_check_s)
+            rows = [row for row in await list_people(tmux) if row.name == client.name]
+            activity = rows[0].activity if rows else 0
+
+    async def _show_on(self, opened: OpenQuestion, client: Client, socket: Path) -> bool:
+        """Show the popup on one terminal until it goes. Return False if another popup is in its place."""
+        key, session = secrets.token_hex(16), PopupSession(opened)
+        self.sessions[key] = session
+        opened.popup_client = client.pid
+        try:
+            return await self._run_popup(session, client, popup_command(client, opened.question, socket, key))
+        finally:
+            opened.popup_client = None
+            del self.sessions[key]
+            opened.change_phase(QuestionEvent.HIDE, way=WAY)
+
+    async def _run_popup(self, session: PopupSession, client: Client, command: tuple[str, ...]) -> bool:
+        """Run tmux until the popup is closed. Return False if another popup is open: tmux ends at once."""
+        endpoint = session.opened.tmux.connection.endpoint
+        process = await endpoint.start_process("-N", commands=[command], stdin=DEVNULL, stdout=PIPE)
+        watching = [
+            asyncio.ensure_future(process.communicate()),
+            asyncio.ensure_future(session.is_gone.wait()),
+        ]
+        shown = asyncio.ensure_future(session.is_shown.wait())
+        try:
+            await asyncio.wait(
+                [*watching, shown], timeout=self._timing.popup_start_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if session.is_shown.is_set():
+                session.opened.change_phase(QuestionEvent.SHOW, way=WAY)
+                await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
+            elif process.returncode is None:
+                _trace.debug("popup did not start", client=client.name)
+                return True
+            _trace.debug("popup ended", client=client.name, status=process.returncode)
+            return session.is_shown.is_set() or bool(process.returncode)
+        finally:
+            session.end()
+            await kill_group(process)
+            await cancel_and_wait([*watching, shown])
+
+
+def popup_command(client: Client, question: Question, socket: Path, key: str) -> tuple[str, ...]:
+    """Return the command of tmux. `-E` closes the popup when the program ends."""
+    width = min(_WIDEST, client.width)
+    height = min(_HIGHEST, client.height, count_rows(question, width - 2) + 2)
+    place = ("-c", client.name, "-t", f"{client.session_id}:", "-d", "/")
+    size = ("-w", str(width), "-h", str(height))
+    # -I and -S: nothing of the person's own Python is loaded.
+    program = (sys.executable, "-I", "-S", "-c", _START_PROGRAM, _SOURCES, str(socket), key)
+    return ("display-popup", "-E", *place, *size, "--", *program)
+
+
+def count_rows(question: Question, columns: int) -> int:
+    """Return how many rows the program needs, and a few to spare for its messages."""
+    shown = describe_for_popup(question)
+    texts = [shown["title"], shown["reason"], *shown["lines"], *shown["choices"]]
+    wide = (sum(map(cell_width, text)) + 4 for text in texts)
+    return sum(1 + cells // columns for cells in wide) + _SPARE_ROWS
+
+
+async def list_people(tmux: Tmux) -> Sequence[Client]:
+    """Return the terminals of people who can answer in a popup: not read-only, and large enough."""
+    return [
+        row
+        for row in await tmux.clients.list()
+        if not row.is_readonly and row.tty and row.width >= _NARROWEST and row.height >= _LOWEST
+    ]
+
+
+async def find_sessions(tmux: Tmux, pane: str) -> frozenset[str]:
+    """Return the sessions that show a pane; none where the question is about no pane."""
+    if not PaneId.matches(pane):
+        return frozenset()
+    ask = ("list-panes", "-a", "-f", f"#{{==:#{{pane_id}},{pane}}}", "-F", "#{session_id}")
+    lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
+    return frozenset(line.decode("ascii", "replace") for line in lines)
+
+
+async def find_people(opened: OpenQuestion, failed: set[str]) -> list[Client]:
+    """Return the people to ask: those attached to the pane's session first, then who used tmux last."""
+    people = [row for row in await list_people(opened.tmux) if row.name not in failed]
+    sessions = await find_sessions(opened.tmux, opened.question.pane)
+    return sorted(people, key=lambda row: (row.session_id in sessions, row.activity), reverse=True)

@@ -1,0 +1,67 @@
+"""The conversation with the program in a popup: it shows one question, and sends what the person enters."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from muxpilot.people.json_lines import receive_message, send_message
+from muxpilot.people.open_question import OpenQuestion
+from muxpilot.people.questions import Question
+from muxpilot.people.shown_text import show_line, show_lines
+from muxpilot.trace import area
+
+WAY = "popup"
+
+_trace = area("people")
+
+
+class PopupSession:
+    """One popup. `is_shown` is set when its program has connected, `is_gone` when that connection ended."""
+
+    def __init__(self, opened: OpenQuestion) -> None:
+        self.opened = opened
+        self.is_shown = asyncio.Event()
+        self.is_gone = asyncio.Event()
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
+        """Send the question, and take answers until the question is settled or the popup goes."""
+        if self.is_shown.is_set():
+            return  # a second program with the same key
+        self._writer = writer
+        self.is_shown.set()
+        _trace.debug("popup is shown", question=self.opened.question.id, pid=pid)
+        try:
+            await send_message(writer, describe_for_popup(self.opened.question))
+            while not self.opened.is_settled and (message := await receive_message(reader)) is not None:
+                await self._handle(message, writer)
+        finally:
+            self.is_gone.set()
+            _trace.debug("popup has gone", question=self.opened.question.id, pid=pid)
+
+    async def _handle(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        if message.get("decline"):
+            self.opened.decline(WAY)
+        elif isinstance(message.get("answer"), str):
+            problem = await self.opened.take_answer(message["answer"], WAY)
+            if problem:
+                await send_message(writer, {"problem": show_line(problem), "ends": self.opened.is_settled})
+
+    def end(self) -> None:
+        """Close the connection. The program ends then, and with it the popup."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def describe_for_popup(question: Question) -> dict[str, Any]:
+    """Return what the program shows. Every text is safe to print."""
+    about = f" about pane {question.pane}" if question.pane else ""
+    asker, workspace = show_line(question.asker, 60), show_line(question.workspace, 60)
+    return {
+        "title": f"{asker} (workspace {workspace}) asks{about}",
+        "reason": f"Why: {show_line(question.reason, 400)}",
+        "lines": show_lines(question.text),
+        "choices": [show_line(choice, 100) for choice in question.choices],
+        "secret": question.is_secret,
+    }

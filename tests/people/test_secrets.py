@@ -1,0 +1,244 @@
+"""A secret goes from a person's keyboard into the pane that waits for it, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from muxpilot.people.other_processes import answer_question, list_open_questions
+from tests.rigs.asking import READER, Asking, refusal_of, reply_of, see_popup, start_asking
+from tests.rigs.engine import wait_until
+from tests.rigs.waiting import eventually, is_running
+from tests.rigs.wire import TMUX
+
+
+async def wait_for_prompt(asking: Asking, pane: str) -> None:
+    await wait_until(lambda: "Password:" in asking.place.tmux("capture-pane", "-p", "-t", pane))
+
+
+async def start_reader(asking: Asking, program: str = READER) -> str:
+    """Start a program that asks for a secret in a pane of muxpilot, which has a journal."""
+    made = await asking.wire.call("create-session", name="work", command=program)
+    pane = str(made["paneId"])
+    await wait_for_prompt(asking, pane)
+    return pane
+
+
+def find_traces(secret: str, *folders: Path) -> list[str]:
+    """Return the files below these folders, and the processes, that hold a secret."""
+    needle, found = secret.encode(), []
+    for folder in folders:
+        for path in folder.rglob("*"):
+            with suppress(OSError):
+                if path.is_file() and needle in path.read_bytes():
+                    found.append(str(path))
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            with suppress(OSError):
+                if needle in (process / name).read_bytes():
+                    found.append(str(process / name))
+    return found
+
+
+@pytest.mark.parametrize("way", ["popup", "view"])
+async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path: Path) -> None:
+    secret = f"s3cret-{secrets.token_hex(12)} é#(x);"
+    audit, captures = tmp_path / "audit.log", tmp_path / "captures"
+    flags = ("--audit", str(audit), "--audit-full", str(captures), "--log-level", "debug")
+    async with start_asking(*flags) as asking:
+        pane = await start_reader(asking)
+        cast = asking.place.home / "pane.cast"
+        await asking.wire.call("record-pane", paneId=pane, action="start", path=str(cast))
+        async with asking.person("attach", "-t", "work") as person:
+            pending = await asking.ask(question="The password?", paneId=pane, secret=True)
+            await see_popup(person)
+            if way == "popup":
+                person.press(f"{secret}\r")
+            else:
+                [question] = await list_open_questions()
+                assert await answer_question(question, secret, way="view") == ""
+            assert await reply_of(pending) == {"answered": True, "how": way, "answer": None}
+            expected = f"got {len(secret.encode())}"  # dash counts bytes
+            await wait_until(lambda: expected in asking.place.tmux("capture-pane", "-p", "-t", pane))
+            shown = bytes(person.seen)
+        told = [
+            await asking.wire.call("read-pane", paneId=pane, maxLines=1000),
+            await asking.wire.call("capture-pane", paneId=pane, lines=1000),
+            await asking.wire.call("list-commands"),
+            await asking.wire.call("list-buffers"),
+        ]
+        await asking.wire.call("record-pane", paneId=pane, action="stop")
+        assert secret not in repr(told)
+        assert secret.encode() not in shown
+        assert "The password?" in audit.read_text()
+        folders = (asking.place.home, asking.place.passing, tmp_path, Path(f"/tmp/muxpilot-{os.getuid()}"))
+        assert find_traces(secret, *folders) == []
+        environment = asking.place.tmux("show-environment", "-g") + asking.place.tmux("show-options", "-g")
+        assert secret not in environment
+        await asking.wire.close_stdin()
+        log = await asking.wire.stderr()
+        assert "question phase changed" in log
+        assert secret not in log
+        assert find_traces(secret, *folders) == []
+
+
+# Programs that ask for a secret, and print its length.
+READERS = {
+    "bash": """bash -c 'read -rsp "Password: " x; echo; echo got ${#x}'""",
+    "zsh": """zsh -c 'read -rs "x?Password: "; echo; echo got ${#x}'""",
+    "fish": """fish -c 'read -sP "Password: " x; echo got (string length -- $x)'""",
+    "getpass": """python3 -c 'import getpass; print("got", len(getpass.getpass()))'""",
+    "openssl": "openssl passwd -6 -salt x >/dev/null && echo got 7",
+    "whiptail": "whiptail --passwordbox Password: 8 40 2>/dev/null && echo got 7",
+}
+
+
+@pytest.mark.parametrize("program", READERS)
+async def test_a_command_that_waits_for_a_password_gets_it(asking: Asking, program: str) -> None:
+    if which(program) is None and program != "getpass":
+        pytest.skip(f"{program} is not installed")
+    answer = await asking.wire.call("execute-command", command=READERS[program])
+    assert answer["status"] == "running"
+    pane = answer["paneId"]
+    session = asking.place.tmux("display-message", "-p", "-t", pane, "#{session_name}")
+    async with asking.person("attach", "-t", session) as person:
+        pending = await asking.ask(question="The password?", paneId="main", secret=True)
+        await see_popup(person)
+        person.press("hunter2\r")
+        assert await reply_of(pending) == {"answered": True, "how": "popup", "answer": None}
+    wait = {"commandId": answer["commandId"], "waitMs": 20_000}
+    result = await asking.wire.call("get-command-result", **wait)
+    assert (result["status"], "got 7" in result["output"]) == ("completed", True)
+    assert "hunter2" not in result["output"]
+
+
+async def test_a_pane_that_would_show_or_run_the_secret_is_refused(asking: Asking) -> None:
+    shell = (await asking.wire.call("create-session", name="shell"))["paneId"]
+    for pane, words in ((shell, "would run the secret"), ("dev:", "shows what is typed")):
+        text = await refusal_of(await asking.ask(question="x?", paneId=pane, secret=True))
+        assert words in text
+    asking.place.tmux("split-window", "-d", "-t", "dev", READER)
+    pane = asking.place.tmux("list-panes", "-t", "dev", "-F", "#{pane_id}").splitlines()[-1]
+    await wait_for_prompt(asking, pane)
+    asking.place.tmux("set-option", "-w", "-t", "dev", "synchronize-panes", "on")
+    text = await refusal_of(await asking.ask(question="x?", paneId=pane, secret=True))
+    assert "synchronized" in text
+
+
+async def test_a_secret_is_not_typed_where_the_program_no_longer_waits(asking: Asking) -> None:
+    pane = await start_reader(asking)
+    async with asking.person("attach", "-t", "work") as person:
+        pending = await asking.ask(question="x?", paneId=pane, secret=True)
+        await see_popup(person)
+        asking.place.tmux("send-keys", "-t", pane, "by hand", "Enter")
+        await wait_until(lambda: "got 7" in asking.place.tmux("capture-pane", "-p", "-t", pane))
+        person.press("hunter2\r")
+        reply = await reply_of(pending)
+        assert reply["answered"] is False
+        assert "nothing was typed" in reply["how"]
+        assert "hunter2" not in asking.place.tmux("capture-pane", "-p", "-t", pane)
+
+
+async def test_tools_do_not_type_into_the_pane_while_a_person_is_asked_for_its_secret(asking: Asking) -> None:
+    pane = await start_reader(asking)
+    async with asking.person("attach", "-t", "work") as person:
+        pending = await asking.ask(question="x?", paneId=pane, secret=True)
+        await see_popup(person)
+        for tool, arguments in (
+            ("send-keys", {"keys": "guess", "enter": True}),
+            ("paste-text", {"content": "guess"}),
+            ("send-enter", {}),
+            ("execute-command", {"command": "true"}),
+        ):
+            text = await refusal_of(await asking.wire.start_call(tool, paneId=pane, **arguments))
+            assert "A person is asked for a secret" in text, tool
+        await asking.wire.call("send-keys", paneId="dev:", keys="elsewhere")
+        person.press("hunter22\r")
+        assert (await reply_of(pending))["answered"] is True
+        await wait_until(lambda: "got 8" in asking.place.tmux("capture-pane", "-p", "-t", pane))
+
+
+async def test_policy_that_forbids_typing_forbids_secrets(tmp_path: Path) -> None:
+    config = tmp_path / "muxpilot.toml"
+    config.write_text("[security]\nallow_send_keys = false\n")
+    async with start_asking("--config", str(config)) as asking:
+        text = await refusal_of(await asking.ask(question="x?", paneId="dev:", secret=True))
+        assert "security.allow_send_keys" in text
+        assert (await reply_of(await asking.ask(question="x?")))["answered"] is False
+
+
+async def test_an_agent_cannot_answer_through_a_pane_that_shows_the_popup(asking: Asking) -> None:
+    """The person's client runs in a pane of another server that the agent can type into."""
+    outer = asking.place.home / "outer"
+    inner = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
+    made = await asking.wire.call("create-session", name="outer", command=inner, socket=str(outer))
+    pane = made["paneId"]
+    pending = await asking.ask(question="Approve?")
+
+    async def shows_popup() -> bool:
+        return "Escape: no answer" in await asking.wire.call("capture-pane", paneId=pane, socket=str(outer))
+
+    await eventually(shows_popup)
+    for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
+        text = await refusal_of(
+            await asking.wire.start_call(tool, paneId=pane, socket=str(outer), **arguments)
+        )
+        assert "An agent cannot answer its own question" in text
+    assert not pending.done()
+    await asking.wire.call("kill-session", sessionId="outer", socket=str(outer))
+    assert (await reply_of(pending))["answered"] is False
+
+
+async def test_an_agent_cannot_answer_through_the_socket_from_its_own_pane(asking: Asking) -> None:
+    program = (
+        "import asyncio\n"
+        "from muxpilot.people.other_processes import *\n"
+        "async def main():\n"
+        "    [row] = [row for row in await list_open_questions() if row.text == 'Approve it?']\n"
+        "    print('said:', await answer_question(row, 'yes', way='view'))\n"
+        "asyncio.run(main())\n"
+    )
+    script = asking.place.home / "answer.py"
+    script.write_text(program)
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        answer = await asking.wire.call("execute-command", command=f"{sys.executable} {script}")
+        assert "said: A program in an agent's pane cannot answer." in answer["output"]
+        assert not pending.done()
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+
+
+async def test_the_popup_goes_when_its_muxpilot_is_killed(asking: Asking) -> None:
+    async with asking.person() as person:
+        await asking.ask(question="Still there?")
+        await see_popup(person)
+        children = asking.place.tmux("display-message", "-p", "#{pid}")
+        popups = [
+            int(path.name)
+            for path in Path("/proc").glob("[0-9]*")
+            if b"popup_program" in read(path / "cmdline") and parent_of(path) == int(children)
+        ]
+        assert len(popups) == 1
+        await asking.wire.kill()
+        await wait_until(lambda: not is_running(popups[0]))
+    assert [row for row in await list_open_questions() if row.text == "Still there?"] == []
+    assert asking.sockets == []
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def parent_of(process: Path) -> int:
+    return int(read(process / "stat").rpartition(b")")[2].split()[1])
