@@ -14,10 +14,11 @@ import pytest
 
 from muxpilot.audit import AuditLog
 from muxpilot.audit.log_files import CaptureFolder, RotatingLog
-from muxpilot.audit.redact import asks_for_secret, redact
+from muxpilot.audit.redact import redact
 from muxpilot.calls import CallRecord
 from muxpilot.config.model import AuditSettings as Keys
 from muxpilot.errors import BadInput
+from muxpilot.terminal.prompt_signs import asks_for_secret
 from muxpilot.toolkit.answers import Answer
 
 

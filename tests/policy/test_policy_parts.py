@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from muxpilot.errors import NotFound
 from muxpilot.resources import ResourceFailed
 from muxpilot.tools import RESOURCES
 from tests.rigs.policies import AppUnderPolicy, Policy, PolicyPlace, place_with_sessions
@@ -134,3 +135,26 @@ async def test_a_line_begins_anew_where_a_command_was_interrupted(under: Policy,
         await it.call("send-keys", paneId=pane, keys="echo ")
         await it.call("cancel-command", commandId=running["commandId"])
         await it.check_denied("security.command_filter", "send-keys", paneId=pane, keys="rm x", enter=True)
+
+
+async def test_what_other_muxpilots_do_in_hidden_panes_is_not_listed(
+    under: Policy, place: PolicyPlace
+) -> None:
+    one, two = place.panes["one"], place.panes["two"]
+    async with under("") as other, under(f'[security]\nallowed_panes = ["{one}"]') as it:
+        hidden = await start_long_command(other, place, two)
+        shown = await start_long_command(other, place, one)
+        watches = [
+            await other.call("notify-when", paneId=pane, triggers="exit", timeout=60) for pane in (one, two)
+        ]
+        await it.app.services.shells.recover(it.app.servers.default)
+        # This muxpilot knows the commands of both panes: it may have to take them over.
+        await it.app.services.shells.list_recorded(it.app.servers.default)
+        with pytest.raises(NotFound):
+            await it.app.services.watches.find(it.app.servers.default, "none")
+        listed = {row["commandId"] for row in (await it.call("list-commands"))["commands"]}
+        uris = {entry.uri for entry in await it.app.resources.list()}
+        found = {uri.split("/")[3] for uri in uris if uri.startswith(("tmux://command", "tmux://watch"))}
+    assert listed == {shown["commandId"]}
+    assert found == {shown["commandId"], watches[0]["watchId"]}
+    assert hidden["commandId"] not in str(uris)

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muxpilot.audit.log_files import CaptureFolder, RotatingLog, open_files
-from muxpilot.audit.redact import SECRET, asks_for_secret, is_echo_off, is_remote_echo_off, redact
+from muxpilot.audit.redact import SECRET, is_echo_off, is_remote_echo_off, redact
 from muxpilot.calls import CallRecord, CallRequest
 from muxpilot.config.model import AuditSettings
 from muxpilot.errors import MuxpilotError
+from muxpilot.terminal.prompt_signs import asks_for_secret
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.tmux.objects.owner import list_foreign_panes
 from muxpilot.toolkit.argument_flags import ArgumentFlag
@@ -90,6 +91,9 @@ class AuditLog:
             line["native"] = record.request.tool.name
         if record.made_by is not None and record.outcome == "ok":
             line["made_by"] = record.made_by
+        if record.approval is not None:
+            approval = record.approval
+            line["approval"] = {"key": approval.key, "how": approval.how, "said": approval.said}
         if record.outcome != "ok":
             line["error"] = record.outcome
         if answer is not None and answer.is_error:

@@ -7,41 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from muxpilot.processes.terminal_mode import read_remote_terminal_mode, read_terminal_mode
+from muxpilot.redaction.find_secrets import SecretPattern, find_secrets
+from muxpilot.redaction.secret_shapes import NAMED, SHAPES
 
 SECRET = "[secret]"
 _LONGEST = 2000
 
-_NAMES = r"pass(?:word|wd|phrase|code)|secret|token|credentials?|(?:api|access|private)[_-]?key"
-_NAMED = rf"(?i:[\w-]{{0,40}}(?:{_NAMES})[\w-]{{0,40}})"
-
-# Forms of secrets, each with its replacement; groups of the match that stay are in it.
-_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL),
-        SECRET,
-    ),
-    (re.compile(r"\b(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{12,}"), SECRET),
-    (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"), SECRET),
-    (re.compile(r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"), SECRET),
-    (
-        re.compile(r"\bxox[abeprs]-[\w-]{10,}|\bnpm_[A-Za-z0-9]{20,}|\bpypi-[\w-]{20,}|\bAIza[\w-]{30,}"),
-        SECRET,
-    ),
-    (re.compile(r"\bhf_[A-Za-z0-9]{20,}|\bdop_v1_[0-9a-f]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}"), SECRET),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.?[\w-]*"), SECRET),
-    (re.compile(r"(?i)\b(bearer|basic)(\s+)[\w.~+/=-]{8,}"), rf"\1\2{SECRET}"),
-    (re.compile(r"(\w{1,20}://[^\s:/@]*:)[^\s@/]+(@)"), rf"\1{SECRET}\2"),
-    (re.compile(rf"({_NAMED}[\"']?\s*[=:]\s*)(?:\"[^\"]*\"|'[^']*'|[^\s;&|,}}]+)"), rf"\1{SECRET}"),
-    (re.compile(rf"(--?{_NAMED}\s+)(?:\"[^\"]*\"|'[^']*'|[^\s;&|-][^\s;&|]*)"), rf"\1{SECRET}"),
-    (re.compile(r"\b(sshpass\s+-p\s*)\S+|\b(curl\b[^;|&]*?\s-u\s*[^\s:]+:)\S+"), rf"\1\2{SECRET}"),
-    (re.compile(r"\b((?:mysql|mariadb|mysqldump)\b[^;|&]*?\s-p)[^\s-]\S*"), rf"\1{SECRET}"),
-)
-_IS_NAMED = re.compile(_NAMED)
-
-# A prompt for a secret. Over ssh or in a container the terminal's echo says nothing about it.
-_ASKS_FOR_SECRET = re.compile(
-    r"(?i)(?:pass(?:word|phrase|code)|\bpin\b|verification code|secret|token)[^\n]{0,60}[:?]\s*$"
-)
+_SHAPES = tuple(SecretPattern(re.compile(row.pattern.encode())) for row in SHAPES)
+_IS_NAMED = re.compile(NAMED)
 
 
 def redact(value: Any, name: str = "") -> Any:
@@ -71,9 +44,11 @@ def _decode_hex(hexes: str) -> str:
 
 
 def _redact_shapes(text: str) -> str:
-    for shape, kept in _SHAPES:
-        text = shape.sub(kept, text)
-    return text
+    data, parts, at = text.encode("utf-8", "surrogatepass"), [], 0
+    for start, end in find_secrets(data, _SHAPES):
+        parts += [data[at:start], SECRET.encode()]
+        at = end
+    return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass") if parts else text
 
 
 def _redact_text(text: str) -> str:
@@ -82,10 +57,6 @@ def _redact_text(text: str) -> str:
     safe = _redact_shapes(cut).encode("utf-8", "replace").decode()
     is_whole = len(text) <= 2 * _LONGEST and len(safe) <= _LONGEST
     return safe if is_whole else f"{safe[:_LONGEST]}… ({len(text)} characters)"
-
-
-def asks_for_secret(line: str) -> bool:
-    return _ASKS_FOR_SECRET.search(line.rstrip()) is not None
 
 
 def is_echo_off(tty: str) -> bool | None:

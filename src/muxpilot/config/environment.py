@@ -27,21 +27,27 @@ def variables_outside_tmux() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in TMUX_VARIABLES}
 
 
+def config_folder() -> str:
+    """Return the folder for muxpilot's configuration files of this user."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.config"), "muxpilot")
+
+
 def own_socket(environment: Mapping[str, str] | None = None) -> str:
-    """Return the socket of the tmux server that this process runs in, or an empty text outside of tmux."""
-    return (os.environ if environment is None else environment).get("TMUX", "").partition(",")[0]
+    """Return the socket of the tmux server that TMUX names, or an empty text where it is not set."""
+    return _tmux_variable(environment).rsplit(",", 2)[0]
 
 
-def own_pane_on(socket: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return the id of the pane that this process runs in, if it is on this server; otherwise an empty text.
-
-    The same socket may be reached by several paths.
-    """
-    own = own_socket(environment)
-    is_here = bool(own) and os.path.realpath(own) == os.path.realpath(socket)
-    return own_pane(environment) if is_here else ""
+def own_server_pid(environment: Mapping[str, str] | None = None) -> int:
+    """Return the process id of the tmux server that TMUX names, or 0 where it names none."""
+    pid = "".join(_tmux_variable(environment).rsplit(",", 2)[1:2])
+    return int(pid) if pid.isascii() and pid.isdigit() else 0
 
 
 def own_pane(environment: Mapping[str, str] | None = None) -> str:
-    """Return the id of the pane that this process runs in, or an empty text outside of tmux."""
+    """Return the id of the pane that TMUX_PANE names, or an empty text where it is not set."""
     return (os.environ if environment is None else environment).get("TMUX_PANE", "")
+
+
+def _tmux_variable(environment: Mapping[str, str] | None) -> str:
+    return (os.environ if environment is None else environment).get("TMUX", "")

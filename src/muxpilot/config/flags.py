@@ -17,6 +17,7 @@ from muxpilot.config.model import (
 from muxpilot.config.scope import Scope
 from muxpilot.config.workspace_name import is_name
 from muxpilot.errors import BadInput
+from muxpilot.records import record
 from muxpilot.trace import DEFAULT_LEVEL, parse_level
 
 MOST_WORKERS = 32
@@ -28,6 +29,7 @@ def load_settings(
     scope: str | None = None,
     socket: str | None = None,
     ssh: str | None = None,
+    exec_command: str | None = None,
     shell_type: str | None = None,
     config: str | None = None,
     audit: str | None = None,
@@ -44,6 +46,7 @@ def load_settings(
         scope=scope,
         socket=socket,
         ssh=ssh,
+        exec=exec_command,
         config=config,
         audit=audit,
         audit_full=audit_full,
@@ -53,23 +56,25 @@ def load_settings(
     path = config or environment.get("TMUX_MCP_CONFIG") or None
     document, lines = _load_document(path)
     tools = environment.get("TMUX_MCP_TOOLS", "").strip()
+    far = _choose_route(environment, document, ssh, exec_command)
     return Settings(
         scope=_parse_scope(scope or environment.get("TMUX_MCP_SCOPE") or Scope.AGENTIC.value),
         socket=socket or environment.get("TMUX_MCP_SOCKET") or None,
         shell_type=shell_type or document.shell.type,
-        ssh=ssh or environment.get("TMUX_MCP_SSH") or document.ssh.remote,
+        ssh=far.ssh,
+        exec_command=far.exec_command,
         channel=bool(channel),
         http=_parse_http(http, http_token_file, workers=http_workers),
         workspace_name=_check_workspace_name(environment, workspace),
         log_level=_check_log_level(environment, log_level),
-        security=_apply_tools_variable(document.security, tools),
+        security=_apply_tools_variable(_apply_preset(document.security, lines), tools),
         tracking=document.tracking,
         search=document.search,
         watch=document.watch,
         audit=_merge_audit(document.audit, environment, audit, audit_full),
         workspace=document.workspace,
         servers=document.servers,
-        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, _find_ssh_origin(environment, ssh)),
+        origin=Origin(path, lines, "TMUX_MCP_TOOLS" if tools else None, far.ssh_from, far.exec_from),
     )
 
 
@@ -88,10 +93,34 @@ def _load_document(path: str | None) -> tuple[Document, Mapping[str, int]]:
     return load_document(path)
 
 
-def _find_ssh_origin(environment: Mapping[str, str], flag: str | None) -> str | None:
-    if flag is not None:
-        return "--ssh"
-    return "TMUX_MCP_SSH" if environment.get("TMUX_MCP_SSH") else None
+@record
+class _Route:
+    """How the default tmux server is reached, and the flag or variable that says so."""
+
+    ssh: str | None
+    exec_command: str | None
+    ssh_from: str | None = None
+    exec_from: str | None = None
+
+
+def _choose_route(
+    environment: Mapping[str, str], document: Document, ssh: str | None, exec_command: str | None
+) -> _Route:
+    """Return what flags give, else variables, else the file. One source may not give both."""
+    variables = environment.get("TMUX_MCP_SSH") or None, environment.get("TMUX_MCP_EXEC") or None
+    sources = (
+        _Route(ssh, exec_command, "--ssh", "--exec"),
+        _Route(*variables, "TMUX_MCP_SSH", "TMUX_MCP_EXEC"),
+    )
+    for found in sources:
+        if found.ssh is not None and found.exec_command is not None:
+            raise BadInput(
+                f"{found.ssh_from} and {found.exec_from} are both given.",
+                "Give one of them: each leads to another host.",
+            )
+        if found.ssh is not None or found.exec_command is not None:
+            return found
+    return _Route(document.ssh.remote, None)
 
 
 def _merge_audit(
@@ -111,6 +140,14 @@ def _check_workspace_name(environment: Mapping[str, str], flag: str | None) -> s
         source = "--workspace" if flag else "MUXPILOT_WORKSPACE"
         raise BadInput(f"{source} {given[:80]!r} is not a name.", "Use letters, digits, -, _ and . only.")
     return given or None
+
+
+def _apply_preset(security: SecuritySettings, given: Mapping[str, int]) -> SecuritySettings:
+    if security.preset == SecuritySettings().preset:
+        return security
+    from muxpilot.config.presets import apply_preset  # most runs have none
+
+    return apply_preset(security, given)
 
 
 def _apply_tools_variable(security: SecuritySettings, text: str) -> SecuritySettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
@@ -12,6 +13,7 @@ from muxpilot.shell_table.rows import SETTING_NAMES
 from muxpilot.trace import DEFAULT_LEVEL
 
 SHELL_TYPES = ("auto", *SETTING_NAMES)
+PRESET_NAMES = ("open", "guarded", "read-only")
 
 MIB = 1 << 20
 
@@ -34,9 +36,10 @@ class SshSettings:
 @record
 class CommandFilter:
     mode: str = key(
-        "`allowlist`: every statement must match a pattern; `denylist`: none may",
+        "`allowlist`: every statement must match a pattern; `denylist`: none may; "
+        "`ask`: a person is asked if one does",
         default="off",
-        one_of=("off", "allowlist", "denylist"),
+        one_of=("off", "allowlist", "denylist", "ask"),
     )
     patterns: tuple[str, ...] = key(
         "RE2 expressions, found anywhere in a statement unless anchored", default=()
@@ -52,6 +55,15 @@ class ToolFilter:
 @record
 class SecuritySettings:
     enabled: bool = key("`false` switches off every check of this section", default=True)
+    preset: str = key(
+        "what the other keys of this section are where the file does not set them",
+        default="open",
+        one_of=PRESET_NAMES,
+    )
+    ask: tuple[str, ...] = key(
+        "tools, and groups such as `@kill`, whose calls a person must allow first", default=()
+    )
+    ask_timeout_seconds: int = key("no answer within this time refuses the call", default=120, least=1)
     allow_execute_command: bool = key("running commands: `@execute`", default=True)
     allow_raw_mode: bool = key("`rawMode` and `noEnter` of execute-command", default=True)
     allow_send_keys: bool = key("typing: `@raw-input`", default=True)
@@ -76,6 +88,12 @@ class SecuritySettings:
     pass_environment: tuple[str, ...] = key(
         "more variables, or patterns such as `MY_*`, to pass to the tmux servers that muxpilot starts",
         default=(),
+    )
+    redact: bool = key(
+        "takes token shapes, private keys and `redact_patterns` out of what the model sees", default=False
+    )
+    redact_patterns: tuple[str, ...] = key(
+        "more secrets: RE2 expressions; what matches is shown as `[redacted]`", default=()
     )
     person_pause_seconds: int = key(
         "wait until a person who types in a pane has paused this long; 0: do not wait", default=2, least=0
@@ -130,6 +148,11 @@ class WorkspaceSettings:
         "`true`: named panes start with `PAGER=cat` and the like; `false`: as the person has set them",
         default=True,
     )
+    idle_hours: float | None = key(
+        "end the workspace when nothing has run, been printed or typed in it for so long and no person is "
+        "attached; unset or 0: never",
+        least=0,
+    )
 
 
 @record
@@ -138,19 +161,32 @@ class ServerEntry:
 
     ssh: str | None = key("on another host: ssh options, destination last")
     socket: str | None = key("the socket there; unset: tmux's default")
+    exec: tuple[str, ...] | None = key(
+        "in a container, pod or the like: the words of a command that runs a program there"
+    )
+
+    @property
+    def exec_text(self) -> str | None:
+        """Return `exec` as one line of shell."""
+        return shlex.join(self.exec) if self.exec is not None else None
 
 
 @record
 class Origin:
     """The origin of the settings, for errors that are found after parsing.
 
-    `tools` and `ssh` name the variable or flag that replaced the file's key.
+    `tools`, `ssh` and `exec_command` name the variable or flag that was given instead of the file's key.
     """
 
     path: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     tools: str | None = None
     ssh: str | None = None
+    exec_command: str | None = None
+
+    def route_sources(self) -> Mapping[str, str]:
+        """Return what has given the default server's `ssh` or `exec`."""
+        return {"ssh": self.locate("ssh.remote"), "exec": self.exec_command or ""}
 
     def locate(self, name: str) -> str:
         """Return `config.toml:12: security.allow_kill`, or as much of it as is known."""
@@ -181,6 +217,7 @@ class Settings:
     socket: str | None = None
     shell_type: str = "auto"
     ssh: str | None = None
+    exec_command: str | None = None
     channel: bool = False
     http: HttpSettings | None = None
     # None: the workspace is named after the folder that muxpilot was started in.
@@ -194,6 +231,11 @@ class Settings:
     workspace: WorkspaceSettings = WorkspaceSettings()
     servers: Mapping[str, ServerEntry] = field(default_factory=dict)
     origin: Origin = Origin()
+
+    @property
+    def is_far(self) -> bool:
+        """Return whether the default tmux server is on another host, so that none is needed here."""
+        return self.ssh is not None or self.exec_command is not None
 
 
 @record

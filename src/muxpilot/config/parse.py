@@ -17,10 +17,13 @@ _HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
+_LARGEST_NUMBER = 1 << 53
+
 # How an error names a Python type.
 _TYPE_NAMES: dict[Any, str] = {
     bool: "true or false",
     int: "a whole number",
+    float | None: "a number",
     str: "a string",
     str | None: "a string",
     tuple[str, ...]: "a list of strings",
@@ -31,7 +34,7 @@ _TYPE_NAMES: dict[Any, str] = {
 def load_document(path: str) -> tuple[Document, Mapping[str, int]]:
     """Return the file's content, and the line number of each of its keys."""
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except OSError as error:
         raise BadInput(f"The config {path} cannot be read: {error.strerror}.", "Name a TOML file.") from None
     except UnicodeDecodeError:
@@ -42,6 +45,9 @@ def load_document(path: str) -> tuple[Document, Mapping[str, int]]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}.", "It must be TOML.") from None
+    except (ValueError, RecursionError):
+        words = "it has a number of too many digits, or is nested too deeply"
+        raise BadInput(f"{path} cannot be read: {words}.", "Write it shorter.") from None
     lines = dict(_find_key_lines(text))
     return _DocumentReader(path, lines).read(Document, table, ""), lines
 
@@ -139,6 +145,7 @@ class _DocumentReader:
 def _is_of_type(kind: Any, value: Any) -> bool:
     if kind in (tuple[str, ...], tuple[str, ...] | None):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in (int, float | None):
+        is_number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        return is_number and abs(value) < _LARGEST_NUMBER  # neither inf nor nan
     return isinstance(value, bool if kind is bool else str)

@@ -19,6 +19,8 @@ class CommandRule:
 
     is_allowlist: bool
     patterns: tuple[Any, ...]
+    # What is said of a statement that matches.
+    match_words: str = "is in the denylist"
 
     def find_denial(self, text: str, *, is_typed: bool = False, is_at_prompt: bool = False) -> str | None:
         """Return why a text may not reach a shell, or None.
@@ -66,8 +68,8 @@ class CommandRule:
             return None
         for row in statements:
             if any(self._matches(spelling) for spelling in row.spellings):
-                return f"{_quote_brief(row.text)} is in the denylist"
-        return f"{_quote_brief(text)} is in the denylist" if self._matches(text.strip()) else None
+                return f"{_quote_brief(row.text)} {self.match_words}"
+        return f"{_quote_brief(text)} {self.match_words}" if self._matches(text.strip()) else None
 
     def _matches(self, text: str) -> bool:
         return any(pattern.search(text) is not None for pattern in self.patterns)

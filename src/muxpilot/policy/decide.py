@@ -1,8 +1,12 @@
-"""Decide about a call: a pure function of the policy and the facts. The first rule that denies wins."""
+"""Decide about a call: a pure function of the policy and the facts.
+
+The first rule that denies wins. Only where none denies, the rules that ask a person are looked at.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from muxpilot.policy.commands import KEY as COMMAND_FILTER
 from muxpilot.policy.commands import CommandRule
@@ -46,6 +50,7 @@ class CallFacts:
     is_raw: bool = False
     kills: bool = False
     shows: bool = False
+    types: bool = False
     own_pane: str | None = None
     foreign: str | None = None
     texts: tuple[ShellText, ...] = ()
@@ -53,11 +58,17 @@ class CallFacts:
 
 @record
 class PolicyVerdict:
-    """The decision; `key` is the rule that decided, `reason` says why it denies."""
+    """The decision: allowed, denied, or a person is to be asked.
+
+    `key` is the rule that decided, `reason` says why it denies or asks.
+    """
 
     is_allowed: bool
     key: str
     reason: str = ""
+    asks: bool = False
+    # Where it asks: the texts that would reach shells.
+    texts: tuple[str, ...] = ()
 
 
 ALLOWED = PolicyVerdict(is_allowed=True, key="no rule denies it")
@@ -66,11 +77,12 @@ Rule = Callable[[Policy, CallFacts], PolicyVerdict | None]
 
 
 def decide(policy: Policy, facts: CallFacts) -> PolicyVerdict:
-    """Return the verdict of the first rule that denies the call, or the one that allows it."""
+    """Return the verdict of the first rule that denies the call, or asks, or the one that allows it."""
     for rule in _rules_in_force(policy):
         verdict = rule(policy, facts)
         if verdict is not None:
-            return verdict
+            texts = tuple(text.problem or text.text for text in facts.texts) if verdict.asks else ()
+            return replace(verdict, texts=texts)
     return ALLOWED if policy.is_on else PolicyVerdict(is_allowed=True, key="security.enabled")
 
 
@@ -85,7 +97,7 @@ def _rules_in_force(policy: Policy) -> Iterator[Rule]:
         yield from (_check_tool, _check_server, _check_sessions, _check_panes, _check_ownership)
     yield _check_own_pane
     if policy.is_on:
-        yield _check_content
+        yield from (_check_content, _ask_for_tool, _ask_for_content)
 
 
 def _check_tool(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
@@ -103,6 +115,8 @@ def _check_tool(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
         return _deny("security.allow_kill", "it would kill what runs there")
     if facts.shows and not policy.allows_capture:
         return _deny("security.allow_capture", "it would show what the pane shows")
+    if facts.types and not policy.allows_typing:
+        return _deny("security.allow_send_keys", "it would type into the pane")
     return None
 
 
@@ -154,6 +168,24 @@ def _check_content(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
     return None
 
 
+def _ask_for_tool(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
+    key = policy.asking_key(facts.tool)
+    if key is not None:
+        return _ask(key, f"{facts.tool} must be allowed by a person")
+    if facts.kills and policy.kills_ask_by is not None:
+        return _ask(policy.kills_ask_by, "it would kill what runs there")
+    return None
+
+
+def _ask_for_content(policy: Policy, facts: CallFacts) -> PolicyVerdict | None:
+    for asked in policy.asked_commands:
+        for text in facts.texts:
+            reason = text.problem or _find_text_denial(asked.rule, text)
+            if reason:
+                return _ask(asked.key, reason)
+    return None
+
+
 def _find_text_denial(commands: CommandRule, text: ShellText) -> str | None:
     if text.is_variable:
         return commands.find_variable_denial(text.text)
@@ -162,6 +194,10 @@ def _find_text_denial(commands: CommandRule, text: ShellText) -> str | None:
 
 def _deny(key: str, words: str) -> PolicyVerdict:
     return PolicyVerdict(is_allowed=False, key=key, reason=words)
+
+
+def _ask(key: str, words: str) -> PolicyVerdict:
+    return PolicyVerdict(is_allowed=False, key=key, reason=words, asks=True)
 
 
 def _shortest_name(names: frozenset[str]) -> str:

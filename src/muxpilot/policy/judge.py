@@ -9,10 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from muxpilot.config.environment import variables
-from muxpilot.errors import Denied
+from muxpilot.errors import ApprovalNeeded, Denied
 from muxpilot.policy import erase_keys, input_line
 from muxpilot.policy.active_users import ActiveUsers
-from muxpilot.policy.decide import CallFacts, PolicyVerdict, ShellText, check_tool_is_open, decide
+from muxpilot.policy.decide import (
+    ALLOWED,
+    CallFacts,
+    PolicyVerdict,
+    ShellText,
+    check_tool_is_open,
+    decide,
+)
 from muxpilot.policy.model import Policy
 from muxpilot.policy.ownership import find_foreign_target
 from muxpilot.policy.targets_reached import (
@@ -24,6 +31,7 @@ from muxpilot.policy.targets_reached import (
     synchronized_panes,
 )
 from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
+from muxpilot.tmux.own_panes import OwnPanes
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.trace import area
@@ -39,12 +47,13 @@ _trace = area("policy")
 class PolicyJudge:
     """Checks calls against the policy, and remembers what they leave on the input lines of panes."""
 
-    def __init__(self, policy: Policy, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, policy: Policy, own_panes: OwnPanes | None = None) -> None:
         self.policy = policy
-        self._environment = variables() if environment is None else environment
+        self._own_panes = OwnPanes(variables()) if own_panes is None else own_panes
         self._input_lines = input_line.InputLines()
         self._users: dict[str, ActiveUsers] = {}
         self._open_tools: set[str] = set()  # tools that passed check_server before; the policy never changes
+        self._restricts_nothing = policy.restricts_nothing
 
     @property
     def restricts_targets(self) -> bool:
@@ -62,17 +71,25 @@ class PolicyJudge:
         """Check the tool and the server, before muxpilot sends it a request."""
         if self.policy.sockets is None and tool.name in self._open_tools:
             return
-        facts = CallFacts(tool.name, tmux.socket, tool.reaches_server)
-        _raise_if_denied(tool, decide(self.policy, facts), stage="server")
+        verdict = decide(self.policy, CallFacts(tool.name, tmux.socket, tool.reaches_server))
+        if not verdict.asks:  # check_call asks, when the targets are known
+            _raise_if_denied(tool, verdict, stage="server")
         self._open_tools.add(tool.name)
 
-    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """Check the whole call, and remember the text that it leaves on input lines."""
-        if tool.effect is Effect.READ and not self.policy.is_scoped and self.policy.commands is None:
+    async def check_call(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], *, approved: tuple[str, ...] | None = None
+    ) -> None:
+        """Check the whole call, and remember the text that it leaves on input lines.
+
+        Raise ApprovalNeeded where a person must allow the call, unless one has for these texts (`approved`).
+        """
+        if tool.effect is Effect.READ and not self.policy.judges_reads:
             return  # check_server has applied every rule that concerns it
         lines: dict[str, input_line.InputLine] = {}
         verdict = await self._decide(tool, tmux, arguments, lines)
-        _raise_if_denied(tool, verdict, stage="call")
+        is_part = approved is not None and tool.typed_input is None  # its texts are among its arguments
+        if not (verdict.asks and approved is not None and (is_part or approved == verdict.texts)):
+            _raise_if_denied(tool, verdict, stage="call")
         await self._wait_for_person(tool, tmux, arguments)
         for pane, line in lines.items():
             # A pane that is still to be opened has no line yet. The call is checked again when it has an id.
@@ -82,6 +99,9 @@ class PolicyJudge:
     async def _decide(
         self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.InputLine]
     ) -> PolicyVerdict:
+        own_pane = await find_own_pane(tool, tmux, arguments, self._own_panes)
+        if self._restricts_nothing and own_pane is None:
+            return ALLOWED
         reached = (
             await find_reached_targets(tool, tmux, arguments) if self.policy.is_scoped else ReachedTargets()
         )
@@ -97,11 +117,13 @@ class PolicyJudge:
             is_raw=_is_raw(arguments),
             kills=tool.kills_if is not None and bool(arguments.get(tool.kills_if)),
             shows=tool.shows_if is not None and bool(arguments.get(tool.shows_if)),
-            own_pane=await find_own_pane(tool, tmux, arguments, self._environment),
+            types=tool.types_if is not None and bool(arguments.get(tool.types_if)),
+            own_pane=own_pane,
             foreign=None if self.policy.allows_foreign else await find_foreign_target(tool, tmux, arguments),
         )
         verdict = decide(self.policy, facts)
-        if not verdict.is_allowed or self.policy.commands is None:
+        is_denied = not verdict.is_allowed and not verdict.asks
+        if is_denied or not self.policy.judges_texts:
             return verdict
 
         working = await _find_working_keys(tool, tmux, arguments)
@@ -236,6 +258,10 @@ def _raise_if_denied(tool: Tool, verdict: PolicyVerdict, *, stage: str) -> None:
     # The reason may quote a command, so only the key is logged.
     if _trace.is_debug:
         allowed, key = verdict.is_allowed, verdict.key
-        _trace.debug("verdict", stage=stage, tool=tool.name, is_allowed=allowed, key=key)
+        _trace.debug("verdict", stage=stage, tool=tool.name, is_allowed=allowed, asks=verdict.asks, key=key)
+    if verdict.asks:
+        needed = ApprovalNeeded(tool.name, verdict.key, verdict.reason)
+        needed.texts = verdict.texts
+        raise needed
     if not verdict.is_allowed:
         raise Denied(tool.name, verdict.key, verdict.reason)

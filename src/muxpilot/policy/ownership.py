@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from muxpilot.policy.targets_reached import synchronized_panes, target_ids
+from muxpilot.policy.targets_reached import synchronized_panes, target_ids, types_into_pane
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.objects.owner import list_foreign_panes
 from muxpilot.toolkit.spec import Effect, Tool
@@ -23,10 +23,10 @@ async def find_foreign_target(tool: Tool, tmux: Tmux, arguments: Mapping[str, An
     """
     if tool.detaches is not None:
         return f"the client {arguments.get(tool.detaches)}"
-    if tool.effect not in _TOUCHING or tool.group == "display":
+    if tool.effect not in _TOUCHING or (tool.group == "display" and not types_into_pane(tool, arguments)):
         return None
     for target in target_ids(arguments):
-        is_typed = tool.effect is Effect.TYPE and isinstance(target, PaneId)
+        is_typed = types_into_pane(tool, arguments) and isinstance(target, PaneId)
         for item in await synchronized_panes(tmux, PaneId(target)) if is_typed else [target]:
             others = await list_foreign_panes(tmux.connection, item)
             if others:

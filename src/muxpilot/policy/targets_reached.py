@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muxpilot.config.environment import own_pane_on
 from muxpilot.errors import NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tmux import Pane, PaneId, SessionId, Tmux, Window, WindowId
 from muxpilot.tmux.models import PANE, WINDOW
+from muxpilot.tmux.own_panes import OwnPanes
 from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.workspace import UnopenedPane
 
@@ -167,23 +167,25 @@ async def synchronized_panes(tmux: Tmux, pane: PaneId) -> list[PaneId]:
     return [PaneId(name) for name, is_on in rows.items() if is_on == "1"]
 
 
+def types_into_pane(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call types into its pane: always, or because one of its arguments says so."""
+    return tool.effect is Effect.TYPE or (tool.types_if is not None and bool(arguments.get(tool.types_if)))
+
+
 async def find_own_pane(
-    tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], environment: Mapping[str, str]
+    tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], own_panes: OwnPanes
 ) -> PaneId | None:
     """Return the pane that this process runs in, if the call would type into it or end it."""
-    if tool.effect not in (Effect.TYPE, Effect.DESTROY):
+    is_typed = types_into_pane(tool, arguments)
+    if not is_typed and tool.effect is not Effect.DESTROY:
         return None
-    own = _own_pane(tmux, environment)
+    own = await own_panes.find(tmux)
     if own is None:
         return None
     for target in target_ids(arguments):
         if target == own or (not isinstance(target, PaneId) and target in await _containers_of(tmux, own)):
             return own
-        if (
-            tool.effect is Effect.TYPE
-            and isinstance(target, PaneId)
-            and own in await synchronized_panes(tmux, target)
-        ):
+        if is_typed and isinstance(target, PaneId) and own in await synchronized_panes(tmux, target):
             return own
     return None
 
@@ -193,8 +195,3 @@ async def _containers_of(tmux: Tmux, pane: PaneId) -> frozenset[str]:
     ask = ("list-panes", "-a", "-f", f"#{{==:#{{pane_id}},{pane}}}", "-F", "#{window_id} #{session_id}")
     lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
     return frozenset(word for line in lines for word in line.decode("ascii", "replace").split(" "))
-
-
-def _own_pane(tmux: Tmux, environment: Mapping[str, str]) -> PaneId | None:
-    pane = own_pane_on(tmux.socket, environment)
-    return PaneId(pane) if PaneId.matches(pane) else None
