@@ -177,6 +177,7 @@ def test_pasted_bytes_arrive_as_they_are(live: LiveEngine, folder: Path) -> None
     assert live.run(tmux.buffers.list()) == []
 
 
+@pytest.mark.tmux_since(3, 3, "it does not know the key C-/")
 async def test_a_key_is_a_key_and_never_its_name(tmux: Tmux, folder: Path) -> None:
     """tmux types the name of a key that it does not know, letter by letter."""
     await tmux.sessions.create("s", program=PaneProgram("sleep 600"))
@@ -225,6 +226,7 @@ def _is_a_files_name(name: str) -> bool:
     return "/" not in name and name not in (".", "..", "s")
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 def test_a_person_sees_exactly_the_message(live: LiveEngine, raw: Raw, socket: str, binary: str) -> None:
     tmux = live.tmux
     live.run(tmux.sessions.create("s", program=PaneProgram("sleep 600")))

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import field
 
 from muxpilot.records import record
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.tmux.formats import fields, flag, optional_int
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
+from muxpilot.tmux.version import screen_shape
 
 HUB_OPTION = "@muxpilot_hub"
 _IS_HUB = f"?{HUB_OPTION},1,0"
@@ -134,6 +136,12 @@ class Pane(ListedPane):
     is_alternate: bool
     cursor_column: int
     server_pid: int
+    version: str = ""
+
+    @property
+    def shape(self) -> ScreenShape:
+        """Return the size of the pane, and the rules of its tmux."""
+        return screen_shape(self.width, self.height, self.version)
 
 
 PANE = fields(
@@ -142,6 +150,7 @@ PANE = fields(
     is_alternate=("alternate_on", flag),
     cursor_column=("cursor_x", int),
     server_pid=("pid", int),
+    version=("version", str),
 )
 
 

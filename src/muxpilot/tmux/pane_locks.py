@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from enum import Enum
 
+from muxpilot.records import FastEnum
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.trace import area
 
 trace = area("calls")
 
 
-class PaneUse(Enum):
+class PaneUse(FastEnum):
     """What a lock of a pane protects. Locks of different uses do not exclude each other."""
 
     JUDGE = "judge"  # policy looks at the input line: a short text must not overtake a long one
+    SUBMIT = "submit"  # a command gets its place in the queue: a later one must not be put before it
     TYPE = "type"  # one text reaches the pane as a whole
     DIALOGUE = "dialogue"  # one input for a REPL and its answer; keys of other tools may come between
 
@@ -36,6 +37,11 @@ class PaneLocks:
 
     def __init__(self) -> None:
         self._locks: dict[LockKey, _PaneLock] = {}
+
+    def hold_for_submission(
+        self, tmux: Tmux, pane: PaneId, *, holder: str
+    ) -> AbstractAsyncContextManager[None]:
+        return self.hold(tmux, pane, PaneUse.SUBMIT, holder=holder)
 
     def hold_for_typing(self, tmux: Tmux, pane: PaneId, *, holder: str) -> AbstractAsyncContextManager[None]:
         return self.hold(tmux, pane, PaneUse.TYPE, holder=holder)

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import re
 
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, Unavailable
 
 Text = str | bytes
+
+
+class SecretWord(str):
+    """An argument that other processes must not see: it is refused where a process would get it."""
+
+    __slots__ = ()
+
 
 # Valid UTF-8 is safe in single quotes, except for control characters and the quote itself. In any other
 # text every byte above ASCII is unsafe too: tmux's parser reads a raw 0xff as the end of the line.
@@ -66,6 +73,8 @@ def _octal_escape(data: bytes) -> bytes:
 
 def quote_for_argv(text: Text) -> bytes:
     """Escape one argument of a tmux process: tmux takes a trailing `;` for the end of the command."""
+    if isinstance(text, SecretWord):
+        raise Unavailable("A secret is sent only through a connection to tmux, and there is none now.")
     data = _refuse_nul(encode(text))
     return data[:-1] + b"\\;" if data.endswith(b";") else data
 

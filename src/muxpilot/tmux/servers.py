@@ -12,7 +12,8 @@ from muxpilot.errors import BadInput
 from muxpilot.journal.journals import Journals
 from muxpilot.records import record
 from muxpilot.tmux.hosts.endpoint import default_socket, validate_socket_path
-from muxpilot.tmux.hosts.ssh import SshRoute, server_identity, validate_remote_path
+from muxpilot.tmux.hosts.far import FarRoute, validate_far_path
+from muxpilot.tmux.hosts.routes import ROUTES, find_route
 from muxpilot.tmux.objects.shell_startup import ShellStartup
 from muxpilot.tmux.tmux import ServerRowFilter, Tmux
 from muxpilot.trace import area
@@ -26,22 +27,33 @@ _STREAMS_CLOSE_S = 0.25
 
 @record
 class ServerAddress:
-    """Where a tmux server is: a socket on this host, or on the host that `ssh` leads to."""
+    """Where a tmux server is: a socket on this host, or on the one that `ssh` or `exec_command` leads to."""
 
     socket: str | None = None
     ssh: str | None = None
+    exec_command: str | None = None
+
+    @property
+    def route(self) -> FarRoute | None:
+        """Return the way to the server, or None for a server of this host."""
+        return find_route(self.ssh, self.exec_command)
 
     @property
     def identity(self) -> str:
         """Return the text that identifies the server, the same as `Tmux.socket`."""
-        if self.ssh is not None:
-            return server_identity(self.ssh, self.socket)
-        return self.path
+        return self.route.identity(self.socket) if self.route is not None else self.path
 
     @property
     def path(self) -> str:
         """Return the path of the socket, for people; empty where only the other host knows it."""
-        return self.socket or ("" if self.ssh else default_socket())
+        return self.socket or ("" if self.route is not None else default_socket())
+
+    @property
+    def words(self) -> str:
+        """Return where the server is, for people: `the default socket by ssh build`."""
+        if self.route is None:
+            return self.path
+        return f"{self.path or 'the default socket'} by {self.route.kind} {self.route.text}"
 
 
 class TmuxServers:
@@ -49,7 +61,8 @@ class TmuxServers:
 
     `startup` creates the start-up files of a new shell, and `row_filter` hides records from listings; both
     are passed to each `Tmux`. `is_visible` says which servers callers may know of. For error messages,
-    `locate_key` returns where a configuration key was set, and `ssh_given_by` names the source of `ssh`.
+    `locate_key` returns where a configuration key was set, and `given_by` names the source of the default
+    server's `ssh` or `exec`.
     `journals` keep the output of panes; without them it is kept in memory only.
     """
 
@@ -59,7 +72,8 @@ class TmuxServers:
         *,
         addresses: Mapping[str, ServerAddress] | None = None,
         ssh: str | None = None,
-        ssh_given_by: str = "",
+        exec_command: str | None = None,
+        given_by: Mapping[str, str] | None = None,
         passed_variables: tuple[str, ...] | None = None,
         startup: Callable[[Path], ShellStartup] | None = None,
         row_filter: ServerRowFilter | None = None,
@@ -67,9 +81,10 @@ class TmuxServers:
         locate_key: Callable[[str], str] = str,
         journals: Journals | None = None,
     ) -> None:
-        default = ServerAddress(socket or default_socket() if ssh is None else socket, ssh)
-        given_by = {"ssh": ssh_given_by}
-        self._addresses = {DEFAULT_SERVER: _validate_address(default, "", lambda key: given_by.get(key, ""))}
+        is_here = ssh is None and exec_command is None
+        default = ServerAddress(socket or default_socket() if is_here else socket, ssh, exec_command)
+        sources = given_by or {}
+        self._addresses = {DEFAULT_SERVER: _validate_address(default, "", lambda key: sources.get(key, ""))}
         for name, address in (addresses or {}).items():
             self._addresses[name] = _validate_address(address, f"servers.{name}.", locate_key)
         self._passed_variables = passed_variables
@@ -95,16 +110,27 @@ class TmuxServers:
                 startup=self._startup,
                 row_filter=self._row_filter,
                 ssh=address.ssh,
+                exec_command=address.exec_command,
                 journals=self.journals,
                 keeps_journals=self.journals is not None,
             )
         return self._servers[key]
 
+    def find(self, identity: str) -> Tmux | None:
+        """Return a server that was used before, by what identifies it: its `socket`."""
+        return self._servers.get(identity)
+
     def resolve_address(self, socket: str | None) -> ServerAddress:
-        """Return the address of the server that a call means by `socket`, or raise BadInput."""
+        """Return the address of the server that a call means by `socket`, or raise BadInput.
+
+        The identity of a server, such as `ssh:…`, means that server too: muxpilot itself names it so.
+        """
         name = DEFAULT_SERVER if socket is None else socket
         if name in self._addresses:
             return self._addresses[name]
+        known = [address for address in self._addresses.values() if address.identity == name]
+        if known:
+            return known[0]
         if name and "/" not in name:  # a misspelt name must not become a server of its own
             what = f"The argument 'socket' is {name[:80]!r}, and no server has that name."
             # Hints are written for the users of the tools, so they name tools.
@@ -132,11 +158,13 @@ def _validate_address(address: ServerAddress, table: str, locate_key: Callable[[
 
     This runs at the start. Only the other host can tell whether a path there is good.
     """
-    if address.ssh is not None:
-        _name_key_in_errors(locate_key(f"{table}ssh"), SshRoute.parse, address.ssh)
+    for kind, text in (("ssh", address.ssh), ("exec", address.exec_command)):
+        if text is not None:
+            _name_key_in_errors(locate_key(f"{table}{kind}"), ROUTES[kind].parse, text)
+    is_far = _name_key_in_errors(locate_key(f"{table}exec"), lambda _: address.route, "") is not None
     if address.socket is None:
         return address
-    validate = validate_socket_path if address.ssh is None else validate_remote_path
+    validate = validate_far_path if is_far else validate_socket_path
     return replace(
         address, socket=_name_key_in_errors(locate_key(f"{table}socket"), validate, address.socket)
     )

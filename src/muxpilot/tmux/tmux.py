@@ -8,14 +8,15 @@ async with Tmux() as tmux:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.hosts.endpoint import Endpoint, default_socket, muxpilot_folder, validate_socket_path
-from muxpilot.tmux.hosts.ssh import SshEndpoint
+from muxpilot.tmux.hosts.far import FarEndpoint
+from muxpilot.tmux.hosts.routes import find_route
 from muxpilot.tmux.objects.buffers import Buffers
 from muxpilot.tmux.objects.capture import Capture
 from muxpilot.tmux.objects.clients import Clients
@@ -29,6 +30,9 @@ from muxpilot.tmux.objects.windows import Windows
 from muxpilot.tmux.streams import Streams
 from muxpilot.tmux.version import Version
 
+if TYPE_CHECKING:
+    from muxpilot.tmux.objects.endings import Endings
+
 # Removes from the listings of a server the records that the policy hides from callers.
 ServerRowFilter = Callable[["Tmux", list[Any]], Awaitable[list[Any]]]
 
@@ -36,8 +40,9 @@ ServerRowFilter = Callable[["Tmux", list[Any]], Awaitable[list[Any]]]
 class Tmux:
     """The tmux server on `socket`, or the one that plain `tmux` would use. It is started when needed.
 
-    With `ssh`, which is options and a destination, the server is on another host. `startup` creates the
-    start-up files of a new shell, given a folder to create. `row_filter` hides records from listings.
+    With `ssh`, which is options and a destination, or `exec_command`, which runs a program elsewhere, the
+    server is on another host. `startup` creates the start-up files of a new shell, given a folder to create.
+    `row_filter` hides records from listings.
     `journals` are shared with other servers; without them this server has its own. With `keeps_journals` off
     the output of panes is kept in memory only.
     """
@@ -53,11 +58,15 @@ class Tmux:
         startup: Callable[[Path], ShellStartup] | None = None,
         row_filter: ServerRowFilter | None = None,
         ssh: str | None = None,
+        exec_command: str | None = None,
         journals: Journals | None = None,
         keeps_journals: bool = True,
     ) -> None:
-        if ssh is not None:
-            endpoint: Endpoint = SshEndpoint.from_text(ssh, socket, binary=binary, config=config)
+        route = find_route(ssh, exec_command)
+        if route is not None:
+            endpoint: Endpoint = FarEndpoint.by(
+                route, socket, binary=binary, config=config, passed_variables=passed_variables
+            )
         else:
             path = validate_socket_path(socket) if socket is not None else default_socket()
             endpoint = Endpoint(path, binary, config, passed_variables)
@@ -70,15 +79,22 @@ class Tmux:
         self.buffers = Buffers(self.connection)
         self.capture = Capture(self.connection)
         self.input = Input(self.connection, self.buffers, self.panes)
-        self.startups = ShellStartups(None if ssh is not None else startup)
+        self.startups = ShellStartups(None if route is not None else startup)
         spawner = Spawner(self.connection, self.streams, self.startups)
         self.windows = Windows(self.connection, spawner)
         self.sessions = Sessions(self.connection, self.clients, spawner)
         self.targets = Targets(self.connection, self.windows, self.panes)
 
+    @cached_property
+    def endings(self) -> Endings:
+        """Return what ends panes, windows and sessions with all their processes."""
+        from muxpilot.tmux.objects.endings import Endings  # most runs end none
+
+        return Endings(self.connection, self.windows)
+
     @property
     def socket(self) -> str:
-        """Return the text that identifies the server: the path of its socket, or `ssh:…` on another host."""
+        """Return the text that identifies the server: the path of its socket, or `ssh:…`, `exec:…`."""
         return self.connection.endpoint.socket
 
     @property

@@ -7,10 +7,15 @@ import shutil
 import subprocess
 
 from muxpilot.errors import NoTmux
+from muxpilot.terminal.shape import ScreenShape
 
 Version = tuple[int, int]
 
 OLDEST: Version = (3, 2)
+# `display-message -c CLIENT` works: before, tmux took the name of the client for the message.
+MESSAGES_REACH_CLIENTS: Version = (3, 3)
+# The row "Pane is dead" of a pane that stays can be left out (remain-on-exit-format).
+DEAD_ROW_HAS_FORMAT: Version = (3, 3)
 MIRRORED_LAYOUTS: Version = (3, 5)
 NAMES_KEEP_DOLLARS: Version = (3, 4)
 # tmux notifies its control clients when a paste buffer changes.
@@ -18,6 +23,8 @@ BUFFER_CHANGES_ARE_NOTIFIED: Version = (3, 4)
 CONTROL_CHARACTERS_ARE_ESCAPED: Version = (3, 4)
 # A skin colour, the second letter of a flag and U+FE0F share the wide cell that they form or follow.
 EMOJI_ARE_JOINED: Version = (3, 4)
+# REP also repeats a character that is not ASCII.
+ALL_CHARACTERS_ARE_REPEATED: Version = (3, 5)
 # tmux pastes `^[` for an escape character unless it is asked to leave the bytes alone.
 PASTES_AS_CARETS: Version = (3, 7)
 NAMES_KEEP_COLONS: Version = (3, 7)
@@ -25,6 +32,12 @@ NAMES_KEEP_COLONS: Version = (3, 7)
 # Builds without a number, such as OpenBSD's own, count as newer than every release.
 _NEWEST: Version = (99, 0)
 _VERSION_TIMEOUT_S = 10.0
+
+
+def screen_shape(columns: int, rows: int, version: str) -> ScreenShape:
+    """Return the shape of a screen in a tmux of this version; the newest rules where it is not known."""
+    number = parse(version) if version else _NEWEST
+    return ScreenShape(columns, rows, number >= EMOJI_ARE_JOINED, number >= ALL_CHARACTERS_ARE_REPEATED)
 
 
 def parse(text: str) -> Version:

@@ -135,6 +135,7 @@ def refused_calls(tmux: Tmux, pane: Pane, trap: str) -> list[Awaitable[object]]:
     ]
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 async def test_no_argument_of_any_verb_runs_a_command(
     tmux: Tmux, raw: Raw, socket: str, binary: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,5 +217,9 @@ def test_the_default_socket_is_where_plain_tmux_has_it(folder: Path, monkeypatch
     open_folder(foreign)
     with pytest.raises(UnsafeSocket):
         default_socket()
-    monkeypatch.setenv("TMUX", "/run/their/socket,1,0")
-    assert default_socket() == "/run/their/socket"
+    monkeypatch.setenv("TMUX", f"{folder}/theirs,1,0")
+    with pytest.raises(UnsafeSocket):  # TMUX names no socket
+        default_socket()
+    with sockets.socket(sockets.AF_UNIX) as theirs:
+        theirs.bind(f"{folder}/theirs")
+        assert default_socket() == f"{folder}/theirs"

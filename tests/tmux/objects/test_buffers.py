@@ -118,6 +118,7 @@ async def test_an_empty_buffer_is_refused(tmux: Tmux) -> None:
         await tmux.buffers.set("x", b"")
 
 
+@pytest.mark.tmux_since(3, 3, "it renames nothing without a word")
 async def test_what_is_not_there_is_said(tmux: Tmux) -> None:
     await start_server(tmux)
     await tmux.buffers.set("nope2", b"x")

@@ -6,8 +6,9 @@ import pytest
 
 from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound
+from muxpilot.terminal.escapes import SGR
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.objects.capture import LineNumber
+from muxpilot.tmux.objects.capture import LineNumber, _write_blanks
 from tests.rigs.engine import read_until, stream_of
 
 pytestmark = pytest.mark.both_tmux
@@ -50,6 +51,23 @@ async def test_colors_on_request(tmux: Tmux) -> None:
     [first, *_] = await tmux.capture.last_lines(pane, colors=True)
     assert first.startswith("\x1b[1m\x1b[31mred\x1b[0m")
     assert first.endswith(" plain")
+
+
+DRAWN = r"printf '\033(0lqqk\n\033[31mx  x\033[0m\nmqqj\033(B lqqk\n\033)0\016tq\017tq\n'"
+
+
+@pytest.mark.parametrize("colors", [False, True])
+async def test_line_drawing_is_what_a_person_sees(tmux: Tmux, *, colors: bool) -> None:
+    pane = await run_and_wait(tmux, DRAWN)
+    shown = "\n".join(await tmux.capture.last_lines(pane, colors=colors))
+    assert SGR.sub("", shown) == "┌──┐\n│  │\n└──┘ lqqk\n├─tq"
+    assert ("\x1b[31m│" in shown) is colors
+    assert "\n".join(await tmux.capture.rows_between(pane, 1, 1)) == "│  │"
+
+
+async def test_letters_that_look_like_lines_stay_letters(tmux: Tmux) -> None:
+    pane = await run_and_wait(tmux, "printf 'qq lq x aaa\\n\\033[44mqq  \\033[0m  \\n'")
+    assert await tmux.capture.last_lines(pane) == ["qq lq x aaa", "qq"]
 
 
 async def test_wrapped_lines_are_joined_on_request(tmux: Tmux) -> None:
@@ -111,3 +129,19 @@ async def test_a_pane_that_is_not_there_is_said(tmux: Tmux) -> None:
 async def test_the_alternate_screen_is_what_is_shown(tmux: Tmux) -> None:
     pane = await run_and_wait(tmux, "echo below; printf '\\033[?1049h\\033[Htop'")
     assert await tmux.capture.last_lines(pane, 6) == ["top"]
+
+
+@pytest.mark.parametrize(
+    ("row", "shown"),
+    [
+        ("\t8", "        8"),
+        ("a\tb\tc", "a       b       c"),
+        ("12345678\tx", "12345678        x"),
+        ("\x1b[31ma\tb\x1b[0m\tc", "\x1b[31ma       b\x1b[0m       c"),
+        ("日本\tx", "日本    x"),
+        ("plain", "plain"),
+    ],
+)
+def test_tabs_of_a_row_are_the_blanks_that_the_screen_shows(row: str, shown: str) -> None:
+    """Since 3.6 tmux tells a tab as a tab."""
+    assert _write_blanks([row]) == [shown]

@@ -75,6 +75,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 async def test_a_message_is_shown_as_it_is(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
     async with attach_person(binary, socket, "attach", "-t", "dev") as someone:
@@ -85,6 +86,7 @@ async def test_a_message_is_shown_as_it_is(tmux: Tmux, socket: str, binary: str)
             await someone.wait_for(message.encode())
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 async def test_a_message_runs_nothing_and_steers_nothing(
     tmux: Tmux, raw: Raw, socket: str, binary: str, folder: Path
 ) -> None:
@@ -98,6 +100,7 @@ async def test_a_message_runs_nothing_and_steers_nothing(
     assert has_run_nothing(raw, canary)
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 async def test_a_message_is_counted_where_it_was_seen(tmux: Tmux, socket: str, binary: str) -> None:
     one = await tmux.sessions.create("one", program=SLEEP)
     two = await tmux.sessions.create("two", program=SLEEP)
@@ -111,6 +114,7 @@ async def test_a_message_is_counted_where_it_was_seen(tmux: Tmux, socket: str, b
     assert b"elsewhere" not in someone.seen
 
 
+@pytest.mark.tmux_since(3, 3, "it cannot show a message to a chosen client")
 async def test_a_message_goes_away_after_its_time(tmux: Tmux, socket: str, binary: str) -> None:
     await tmux.sessions.create("dev", program=SLEEP)
     async with attach_person(binary, socket, "attach", "-t", "dev") as someone:

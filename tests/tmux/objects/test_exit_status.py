@@ -68,6 +68,7 @@ async def start_pane(tmux: Tmux, command: str) -> PaneId:
 
 
 @pytest.mark.usefixtures("launcher_shell")
+@pytest.mark.tmux_since(3, 3, "it does not tell signals")
 async def test_a_signal_and_a_status_are_told_apart(tmux: Tmux) -> None:
     panes = [await start_pane(tmux, command) for command, *_ in ENDINGS]
     found = await asyncio.gather(*(read_ending(tmux, pane) for pane in panes))
@@ -75,6 +76,7 @@ async def test_a_signal_and_a_status_are_told_apart(tmux: Tmux) -> None:
 
 
 @pytest.mark.usefixtures("launcher_shell")
+@pytest.mark.tmux_since(3, 3, "it does not tell signals")
 async def test_control_c_is_a_signal_unless_the_program_makes_it_a_status(tmux: Tmux) -> None:
     trapped = "trap 'exit 130' INT; echo READY; while :; do sleep 0.05; done"
     panes = [await start_pane(tmux, command) for command in ("echo READY; exec sleep 60", trapped)]

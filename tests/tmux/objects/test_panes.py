@@ -240,6 +240,7 @@ async def test_how_panes_died_is_always_known(tmux: Tmux, raw: Raw) -> None:
         ("sleep 60 & kill -TERM $!; wait $!", 143, 143),
     ],
 )
+@pytest.mark.tmux_since(3, 3, "it does not tell signals")
 async def test_a_pane_that_stays_tells_its_status(tmux: Tmux, command: str, status: int, code: int) -> None:
     home = await tmux.sessions.create("dev", program=PaneProgram(command, remain_on_exit=True))
     assert (await read_to_end(stream_of(tmux, home.pane_id)))[1].status == status
@@ -247,6 +248,7 @@ async def test_a_pane_that_stays_tells_its_status(tmux: Tmux, command: str, stat
     assert (row.is_dead, row.exit_code) == (True, code)
 
 
+@pytest.mark.tmux_since(3, 3, "it does not tell signals")
 async def test_a_persons_pane_that_a_signal_ended_tells_it(tmux: Tmux, raw: Raw) -> None:
     await tmux.sessions.create("keeper", program=SLEEP)
     raw("set-option", "-g", "remain-on-exit", "on", ";", "new-window", "-d", "-t", "keeper:", "kill -9 $$")

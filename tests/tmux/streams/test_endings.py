@@ -52,6 +52,7 @@ async def test_the_end_of_a_persons_pane_that_stays_has_its_status(tmux: Tmux, r
         assert (await follower.wait_for_end()).status == 5
 
 
+@pytest.mark.tmux_since(3, 3, "it does not tell signals")
 async def test_a_death_is_seen_though_the_connection_was_lost_meanwhile(
     tmux: Tmux, raw: Raw, theirs: str
 ) -> None:

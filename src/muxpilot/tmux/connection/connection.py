@@ -169,8 +169,8 @@ class Connection:
             except NoServer:
                 return raise_on_error(await self._start_server(commands))
 
-    async def run_shell_line(self, script: str) -> list[str]:
-        """Run a line of sh on the server's host, and return what it prints. It must end by itself."""
+    async def run_shell_line(self, script: str, *, repeatable: bool = True) -> list[str]:
+        """Run a script of sh on the server's host, and return what it prints. It must end by itself."""
         # tmux shows the output of run-shell to people, in a mode of the pane. So it comes back by an option.
         option = f"@muxpilot_{secrets.token_hex(8)}"
         tmux = shlex.quote(self.endpoint.binary)
@@ -179,7 +179,7 @@ class Connection:
             ("run-shell", escape_format(line)),
             ("show-options", "-gqv", option),
             ("set-option", "-gqu", option),
-            repeatable=True,
+            repeatable=repeatable,
         )
         return [line.decode("utf-8", "replace") for line in reply.blocks[1].lines]
 

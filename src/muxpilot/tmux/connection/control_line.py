@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from muxpilot.tmux import quote
 from muxpilot.tmux.hosts.endpoint import Command
+from muxpilot.tmux.quote import quote_for_control_line
 
 # Commands that are sent again and again with the same ids and formats. None of them carries a caller's text.
 _REPEATED = frozenset({"copy-mode", "list-panes", "list-windows", "list-sessions"})
@@ -19,12 +19,18 @@ def format_control_line(commands: Sequence[Command]) -> bytes:
 def _format_command(command: Command) -> bytes:
     if command[0] in _REPEATED:
         return _format_repeated(command)
-    return b" ".join([_quote_word(word) for word in command])
+    return _quote_words(command)
 
 
 @lru_cache(maxsize=256)
 def _format_repeated(command: Command) -> bytes:
-    return b" ".join([_quote_word(word) for word in command])
+    return _quote_words(command)
+
+
+def _quote_words(command: Command) -> bytes:
+    return b" ".join(
+        [word if isinstance(word, BracedCommands) else quote_for_control_line(word) for word in command]
+    )
 
 
 class BracedCommands(bytes):
@@ -35,7 +41,3 @@ class BracedCommands(bytes):
     @classmethod
     def of(cls, *commands: Command) -> BracedCommands:
         return cls(b"{ " + format_control_line(commands) + b" }")
-
-
-def _quote_word(word: quote.Text) -> bytes:
-    return word if isinstance(word, BracedCommands) else quote.quote_for_control_line(word)

@@ -16,7 +16,7 @@ from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import formats
 from muxpilot.tmux.connection.control import ControlClient
 from muxpilot.tmux.hosts.endpoint import Command
-from muxpilot.tmux.hosts.ssh import REMOTE_FIFO
+from muxpilot.tmux.hosts.far_script import FAR_PIPE, FAR_TMUX, HUB_SCRIPT
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.ids import SessionId
 from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
@@ -32,7 +32,6 @@ _SCREEN_TEXT = "muxpilot's connection to this tmux server. It ends by itself; no
 # The FIFO is first opened for reading and writing: to open it only for reading waits for a writer, and this
 # process may have ended already.
 _SCRIPT = 'exec 4<>"$1" 3<"$1" 4<&- || exit; rm -f "$1"; printf %s "$2"; exec cat <&3 >/dev/null'
-_REMOTE_SCRIPT = _SCRIPT.replace('rm -f "$1"', 'rm -rf "${1%/*}"')
 
 # The person's configuration must not end the hub early, keep it when its program has ended, or move our
 # client into one of the person's sessions then.
@@ -58,10 +57,10 @@ class HubSession:
 
         `-E` keeps tmux from updating the environment of sessions.
         """
-        return self._create_commands(_SCRIPT, str(self._fifo))
+        return self._create_commands(_SCRIPT, str(self._fifo), _SCREEN_TEXT)
 
-    def _create_commands(self, script: str, fifo: str) -> list[Command]:
-        program = ("/bin/sh", "-c", script, "muxpilot", fifo, _SCREEN_TEXT)
+    def _create_commands(self, script: str, *arguments: str) -> list[Command]:
+        program = ("/bin/sh", "-c", script, "muxpilot", *arguments)
         new = (
             *("new-session", "-E", "-s", escape_format(self.name)),
             *("-x", "80", "-y", "24", "-f", _CLIENT_FLAGS),
@@ -86,16 +85,16 @@ class HubSession:
 
 
 class RemoteHubSession(HubSession):
-    """The hub on another host. It ends with our ssh connection, which holds its FIFO open there."""
+    """The hub on another host. It ends with our connection, which holds a pipe open there."""
 
     def __init__(self) -> None:
         self.name = _hub_name()
 
     def create_commands(self) -> list[Command]:
-        return self._create_commands(_REMOTE_SCRIPT, REMOTE_FIFO)
+        return self._create_commands(HUB_SCRIPT, FAR_PIPE, _SCREEN_TEXT, FAR_TMUX)
 
     def close(self) -> None:
-        """Do nothing: the FIFO is on the other host."""
+        """Do nothing: the pipe is on the other host."""
 
     def end_session(self, control: ControlClient) -> None:
         control.close_writing()

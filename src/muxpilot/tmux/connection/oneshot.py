@@ -7,6 +7,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from muxpilot.errors import NoTmux
 from muxpilot.tmux.connection.failures import error_from_message
 from muxpilot.tmux.connection.protocol import Block, CommandReply
 from muxpilot.tmux.connection.request_log import log_process
@@ -14,7 +15,7 @@ from muxpilot.tmux.hosts.child_process import kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
 
 if TYPE_CHECKING:
-    from muxpilot.tmux.hosts.ssh import SshEndpoint
+    from muxpilot.tmux.hosts.far import FarEndpoint
 
 
 async def run(
@@ -32,7 +33,11 @@ async def run(
 
 async def read_program_version(endpoint: Endpoint) -> str:
     """Return what the program prints as its version, such as `tmux 3.3a`. No server is asked."""
-    return (await _run_process(endpoint, ("-V",), ()))[0].decode("utf-8", "replace")
+    out, err, _ = await _run_process(endpoint, ("-V",), ())
+    if not out and err:
+        why = " ".join(err.decode("utf-8", "replace").split())
+        raise NoTmux(f"The tmux program does not start: {why}.", "Run tmux -V there by hand.")
+    return out.decode("utf-8", "replace")
 
 
 async def read_stdout(endpoint: Endpoint, command: Command) -> bytes:
@@ -43,7 +48,7 @@ async def read_stdout(endpoint: Endpoint, command: Command) -> bytes:
     return out
 
 
-async def run_far_script(endpoint: SshEndpoint, script: str) -> bytes:
+async def run_far_script(endpoint: FarEndpoint, script: str) -> bytes:
     """Run a script of sh on another host, without tmux, and return what it prints, byte for byte."""
     return (await _run_process(endpoint, (), (), script=endpoint.script_preamble(script)))[0]
 

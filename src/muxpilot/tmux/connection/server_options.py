@@ -17,7 +17,9 @@ _OFF = (
 )
 
 # Where a session was created before ours, another client started the server first, and it is not ours.
-HARDENING: Command = ("if-shell", "-F", "#{==:#{next_session_id},$0}", " ; ".join(_OFF))
+# tmux 3.2 does not tell the id of the next session; there, no session may exist.
+_IS_OURS = "#{?#{next_session_id},#{==:#{next_session_id},$0},#{==:#{S:x},}}"
+HARDENING: Command = ("if-shell", "-F", _IS_OURS, " ; ".join(_OFF))
 
 # For a session that was created without a client. If the configuration says that sessions without a client
 # are destroyed, tmux would destroy it next, and then exit. Without a target the newest session is meant.

@@ -1,1 +1,1 @@
-"""How to reach a tmux server: a local socket, or ssh to another host."""
+"""How to reach a tmux server: a local socket, or a route to another host."""

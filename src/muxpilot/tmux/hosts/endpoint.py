@@ -34,6 +34,7 @@ from muxpilot.tmux import quote
 from muxpilot.tmux.connection import failures
 from muxpilot.tmux.hosts.child_process import NO_DEATH_SIGNAL, DeathSignal
 from muxpilot.tmux.hosts.login_shell import shell_override
+from muxpilot.tmux.hosts.own_server import find_own_socket
 from muxpilot.trace import Trace, area
 
 # The longest address of a unix socket: 107 bytes on Linux, four bytes less on macOS.
@@ -76,6 +77,10 @@ class Endpoint:
         start = (self.find_program(), "-u", "-S", self.socket, *config, *flags)
         return [os.fsencode(word) for word in start] + join_commands(commands)
 
+    def argv_for_person(self, *words: str) -> list[str]:
+        """Return the words with which a person runs a command of tmux on this server, from a shell here."""
+        return ["tmux", "-S", self.socket, *words]
+
     def stdin_preamble(self, *flags: str, commands: Sequence[Command]) -> bytes:
         """Return what the process must read from stdin before anything else."""
         return b""
@@ -102,7 +107,7 @@ class Endpoint:
                 preexec_fn=death_signal.preexec,
             )
         except OSError as error:
-            raise _start_error(os.fsdecode(argv[0]), error) from None
+            raise self.start_error(os.fsdecode(argv[0]), error) from None
         self.trace.debug("process started", program=os.path.basename(os.fsdecode(argv[0])), pid=process.pid)
         return process
 
@@ -159,6 +164,14 @@ class Endpoint:
         if found is None:
             raise NoTmux(f"There is no program {self.binary!r} on this machine.")
         return found
+
+    def start_error(self, program: str, error: OSError) -> MuxpilotError:
+        """Return the error for a program that cannot be started."""
+        what = f"{program} cannot be started: {error.strerror}."
+        if error.errno == errno.E2BIG:
+            return BadInput(what, "Give a shorter command.")
+        is_no_program = error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+        return NoTmux(what) if is_no_program else Unavailable(what)
 
     def environment(self) -> Mapping[str, str]:
         """Return the variables for a tmux process, without those that mean that it runs inside tmux."""
@@ -224,14 +237,6 @@ def _lock_holder(path: str) -> str:
     return str(pid) if pid is not None and process_exists(pid) else "unknown"
 
 
-def _start_error(program: str, error: OSError) -> MuxpilotError:
-    what = f"{program} cannot be started: {error.strerror}."
-    if error.errno == errno.E2BIG:
-        return BadInput(what, "Give a shorter command.")
-    is_no_program = error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
-    return NoTmux(what) if is_no_program else Unavailable(what)
-
-
 def join_commands(commands: Sequence[Command]) -> list[bytes]:
     """Return the arguments of a tmux process that runs these commands one after the other."""
     words: list[bytes] = []
@@ -254,8 +259,8 @@ def validate_socket_path(socket: str) -> str:
 
 
 def default_socket() -> str:
-    """Return the socket that plain `tmux` would use from here, and create its folder as tmux does."""
-    inside = environment.own_socket()
+    """Return the socket of the server that we run in, else tmux's default. Create its folder as tmux does."""
+    inside = find_own_socket()
     if inside:
         return inside
     chosen = environment.variable("TMUX_TMPDIR")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.records import record
-from muxpilot.terminal.escapes import SGR
+from muxpilot.terminal.capture_text import decode_rows, decode_styled_rows, looks_drawn
+from muxpilot.terminal.escapes import ESC, SGR, SGR_SEQUENCE
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId
-from muxpilot.tmux.version import EMOJI_ARE_JOINED
+from muxpilot.tmux.version import DEAD_ROW_HAS_FORMAT, EMOJI_ARE_JOINED
 
 # A line number of tmux: 0 is the top of the screen, -5 is five lines above it, "-" the first or the last.
 LineNumber = int | str
@@ -17,6 +19,9 @@ LineNumber = int | str
 # What a colour sequence sets, by its first number. All other sequences set attributes.
 _COLOUR = re.compile(r"(?P<foreground>3[0-9]|9[0-7])|(?P<background>4[0-9]|10[0-7])|(?P<underline>5[89])")
 
+# tmux 3.2 draws it with the status and the time, in English, below the last text.
+_DEAD_ROW = re.compile(r"Pane is dead \(.*\)\s*")
+_TAB_COLUMNS = 8
 _SCREEN_NUMBERS = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag} #{alternate_on}"
 
 
@@ -50,9 +55,20 @@ class Capture:
             raise BadInput(f"The number of lines {lines} is out of range.", "Use 1 or more.")
         for start in (-lines, -lines * 10, "-"):
             rows = strip_trailing_blank_rows(await self._rows(pane, start, "-", colors=colors, join=join))
+            rows = await self._without_dead_row(pane, rows)
             if not join or len(rows) > lines:  # else the beginning of the first joined line may be missing
                 break
         return keep_last(rows, lines, colors=colors)
+
+    async def _without_dead_row(self, pane: PaneId, rows: list[str]) -> list[str]:
+        """Drop the row that an older tmux draws on the screen of a pane whose program has ended."""
+        if not rows or not _DEAD_ROW.fullmatch(SGR.sub("", rows[-1])):
+            return rows
+        if await self._connection.server_version() >= DEAD_ROW_HAS_FORMAT:
+            return rows
+        ask = ("display-message", "-p", "-t", pane, "#{pane_dead}")
+        reply = await self._connection.run(ask, repeatable=True)
+        return strip_trailing_blank_rows(rows[:-1]) if reply.first_line == "1" else rows
 
     async def is_alternate(self, pane: PaneId) -> bool:
         """Return whether a full-screen program is on the alternate screen, over the text of the pane."""
@@ -77,6 +93,27 @@ class Capture:
         return await self._rows(
             pane, 0 if start is None else start, "-" if end is None else end, colors=colors, join=join
         )
+
+    async def rows_around(
+        self,
+        pane: PaneId,
+        start: LineNumber,
+        end: LineNumber,
+        margin: int,
+        *,
+        colors: bool = False,
+        join: bool = False,
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Return the rows above a range, those of the range, and those below it, all of one moment.
+
+        Above the first line of a pane, tmux returns that line instead.
+        """
+        above = None if start == "-" else (int(start) - margin, int(start) - 1)
+        below = None if end == "-" else (int(end) + 1, int(end) + margin)
+        ranges = [span for span in (above, (start, end), below) if span is not None]
+        parts = await self._ranges(pane, ranges, colors=colors, join=join)
+        parts = parts if above is not None else [[], *parts]
+        return parts[0], parts[1], parts[2] if below is not None else []
 
     async def padded_rows(self, pane: PaneId) -> list[str]:
         """Return all rows of scrollback and screen with their trailing blanks, as joined lines have them."""
@@ -109,7 +146,7 @@ class Capture:
         numbers = [int(number) for number in reply.first_line.split()]
         if len(numbers) != len(ask.split()):  # for a pane that is gone, tmux prints empty fields
             raise NotFound("pane", pane)
-        return numbers, [row.decode("utf-8", "replace") for row in reply.blocks[1].lines]
+        return numbers, _write_blanks(decode_rows(reply.blocks[1].lines))
 
     async def _rows(
         self,
@@ -121,15 +158,46 @@ class Capture:
         join: bool = False,
         pad: bool = False,
     ) -> list[str]:
-        flags = [flag for flag, is_set in (("-e", colors), ("-J", join), ("-N", pad)) if is_set]
-        limits = ("-S", _validate_number(start), "-E", _validate_number(end))
-        try:
-            reply = await self._connection.run(
-                ("capture-pane", "-p", *flags, *limits, "-t", pane), repeatable=True
+        [rows] = await self._ranges(pane, [(start, end)], colors=colors, join=join, pad=pad)
+        return rows
+
+    async def _ranges(
+        self,
+        pane: PaneId,
+        ranges: Sequence[tuple[LineNumber, LineNumber]],
+        *,
+        colors: bool,
+        join: bool,
+        pad: bool = False,
+    ) -> list[list[str]]:
+        """Return the rows of each range, all of one moment, with line drawing as a person sees it."""
+        flags = [flag for flag, is_set in (("-J", join), ("-N", pad)) if is_set]
+        asked = [
+            (
+                "capture-pane",
+                "-p",
+                *flags,
+                "-S",
+                _validate_number(first),
+                "-E",
+                _validate_number(last),
+                "-t",
+                pane,
             )
+            for first, last in ranges
+        ]
+        try:
+            if not colors:
+                blocks = (await self._connection.run(*asked, repeatable=True)).blocks
+                if not any(looks_drawn(block.lines) for block in blocks):
+                    return [_write_blanks(decode_rows(block.lines)) for block in blocks]
+            reply = await self._connection.run(*((*one, "-e") for one in asked), repeatable=True)
         except NotFound:
             raise NotFound("pane", pane) from None
-        return [row.decode("utf-8", "replace") for row in reply.blocks[0].lines]
+        decoded = (
+            decode_styled_rows(block.lines, colors=colors, keeps_blanks=join or pad) for block in reply.blocks
+        )
+        return [_write_blanks(rows) for rows in decoded]
 
 
 def strip_trailing_blank_rows(rows: list[str]) -> list[str]:
@@ -162,6 +230,26 @@ def _colours_at_end_of(rows: list[str]) -> str:
         kind = colour.lastgroup if colour else None
         state[kind or found[0]] = found[0]
     return "".join(state.values())
+
+
+def _write_blanks(rows: list[str]) -> list[str]:
+    """Return rows as they stand on the screen: since 3.6 tmux tells a tab as a tab, and not as blanks."""
+    return [_expand_tabs(row) if "\t" in row else row for row in rows]
+
+
+def _expand_tabs(text: str) -> str:
+    """Replace tabs by the blanks up to the next column that is a multiple of eight."""
+    from muxpilot.terminal.width import cell_width  # few rows have tabs
+
+    parts: list[str] = []
+    column = 0
+    for part in re.split(f"({SGR_SEQUENCE}|\t)", text):
+        if part == "\t":
+            part = " " * (_TAB_COLUMNS - column % _TAB_COLUMNS)
+        if not part.startswith(ESC):
+            column += sum(map(cell_width, part))
+        parts.append(part)
+    return "".join(parts)
 
 
 def _validate_number(line: LineNumber) -> str:

@@ -6,11 +6,12 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from muxpilot.errors import BadInput, NotFound
+from muxpilot.errors import BadInput, NotFound, Refused
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import SessionId
 from muxpilot.tmux.models import CLIENT, Client
 from muxpilot.tmux.quote import escape_format
+from muxpilot.tmux.version import MESSAGES_REACH_CLIENTS
 
 _LONGEST_DISPLAY_S = 3600
 
@@ -41,6 +42,11 @@ class Clients:
         if not 0 < duration_s <= _LONGEST_DISPLAY_S:
             raise BadInput(
                 f"The duration {duration_s:g} is out of range.", f"Use up to {_LONGEST_DISPLAY_S} s."
+            )
+        if await self._connection.server_version() < MESSAGES_REACH_CLIENTS:
+            raise Refused(
+                "This tmux cannot show a message to a chosen client; 3.3 and newer can.",
+                "Use write-to-display.",
             )
         text = escape_format(_one_printable_line(message), is_strftime=True)
         people = [row for row in await self.list() if session in (None, row.session_id)]

@@ -35,7 +35,7 @@ from muxpilot.tmux.objects.typing_ticket import (
     last_ticket_command,
     parse_last_ticket,
 )
-from muxpilot.tmux.quote import encode
+from muxpilot.tmux.quote import SecretWord, encode
 from muxpilot.tmux.version import PASTES_AS_CARETS
 
 _MOST_REPEATS = 1000
@@ -103,6 +103,11 @@ class Input:
             await self._run_unless_dead(pane, *keys, ticket=ticket)
         else:
             await self._send_keys(pane, *keys)
+
+    async def type_secret(self, pane: PaneId, secret: str) -> None:
+        """Type what a person has entered, and Enter. It is remembered nowhere."""
+        typing = ("send-keys", "-t", pane, "-l", "--", SecretWord(secret))
+        await self._send_keys(pane, typing, ("send-keys", "-t", pane, "Enter"))
 
     async def last_ticket(self, pane: PaneId) -> str:
         """Return the name of the ticket that was used last in a pane; empty if none was."""

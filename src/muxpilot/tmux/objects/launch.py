@@ -23,10 +23,13 @@ from muxpilot.tmux.quote import encode
 from muxpilot.trace import area
 
 # The FIFO is opened for reading and writing first: opening it for reading only waits for a writer, and we may
-# be gone already. It is removed once it is open, so that a later respawn by a person starts at once.
+# be gone already. It is removed once it is open, so that a later respawn by a person starts at once. If
+# muxpilot was killed before it let a pane with a name ("$4") start, the pane may not have its name yet: it is
+# closed, and the next muxpilot opens another one.
 _WAIT_FOR_START = (
     'if [ -p "$1" ] && command exec 4<>"$1" 3<"$1" 4<&-; then rm -f "$1"; '
-    'read -r muxpilot_mark muxpilot_journal <&3; rm -f "$1.start"; '
+    'read -r muxpilot_mark muxpilot_journal <&3 || [ -f "$1.start" ] || [ -z "$4" ] || exit 0; '
+    'rm -f "$1.start"; '
 )
 
 # Job control gives the command its own process group, so that tmux shows its name and Ctrl-C reaches only the
@@ -101,13 +104,22 @@ class Launch:
     _has_started: bool = False
 
     @classmethod
-    def prepare(cls, folder: TemporaryFolder, command: str | None, tmux: str, startup: str = "") -> Launch:
+    def prepare(
+        cls,
+        folder: TemporaryFolder,
+        command: str | None,
+        tmux: str,
+        startup: str = "",
+        *,
+        is_named: bool = False,
+    ) -> Launch:
         """Prepare to run a command, or without one the shell that the program `tmux` would start.
 
-        `startup` is a folder with files that this shell reads first.
+        `startup` is a folder with files that this shell reads first. The shell of a pane that `is_named`
+        does not start if this process is killed before it has named the pane.
         """
         if command is None:
-            return cls._with_control_fifo(folder, _RUN_SHELL, tmux, startup)
+            return cls._with_control_fifo(folder, _RUN_SHELL, tmux, startup, "named" if is_named else "")
         return cls._with_control_fifo(folder, _RUN_COMMAND, validate_command(command))
 
     @classmethod
@@ -142,6 +154,8 @@ class Launch:
         if self._writer >= 0:
             _trace.debug("program released", fifo=self._fifo)
             remove_fifo(self._fifo)
+            if not self._has_started:
+                os.write(self._writer, b"\n")
             os.close(self._writer)
             self._writer = -1
 

@@ -52,9 +52,14 @@ class Owner:
         return f"{self.process.pid} {self.process.start_time} {self.pid_namespace} {self.token}"
 
     @property
+    def is_visible(self) -> bool:
+        """Return whether we could see the process: it was started on this machine, in our pid namespace."""
+        return self.pid_namespace == pid_namespace()
+
+    @property
     def is_gone(self) -> bool:
         """Return whether the process has ended. A process in another pid namespace is never reported gone."""
-        return self.pid_namespace == pid_namespace() and not self.process.is_running
+        return self.is_visible and not self.process.is_running
 
 
 def parse_owner(target: str, mark: str) -> Owner | None:

@@ -75,14 +75,18 @@ class Sessions:
         width: int = 200,
         height: int = 50,
         program: PaneProgram = SHELL,
+        claim: ClaimPane | None = None,
     ) -> EnsuredSession:
-        """Create a session in the background, or return the existing one of this name, unchanged."""
+        """Create a session in the background, or return the existing one of this name, unchanged.
+
+        `claim` returns a command for a new session, which tmux runs before the program starts.
+        """
         found = await self._find_existing(name) if name is not None else None
         if found is not None:
             return found
         try:
             created = await self.create_new(
-                name, window_name=window_name, width=width, height=height, program=program
+                name, window_name=window_name, width=width, height=height, program=program, claim=claim
             )
         except NameTaken as taken:
             found = await self._find_existing(taken.name)

@@ -24,8 +24,8 @@ from muxpilot.tmux.quote import escape_format
 from muxpilot.tmux.streams.registry import Streams
 
 RunCommand = Callable[..., Awaitable[CommandReply]]
-# Gets a new pane before its program starts. If it raises, the pane is given up.
-ClaimPane = Callable[["CreatedPane"], Awaitable[None]]
+# Returns the command that takes a name for a new pane. If tmux refuses it, the pane is given up.
+ClaimPane = Callable[["CreatedPane"], Command]
 
 
 @record
@@ -116,14 +116,15 @@ class Spawner:
         if is_remote:
             whole = (*command, *flags, *_command_arguments(program.command))
             return await self._create_remote_pane(whole, run, program, marks=marks, claim=claim)
-        launch, startup = self._prepare_launch(program.command)
+        launch, startup = self._prepare_launch(program.command, is_named=claim is not None)
         try:
             reply = await run((*command, *flags, "--", *launch.argv), *marks)
             [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
             self._log_created(command[0], created, program)
-            if claim is not None:
-                await claim(created)
-            setup = setup_commands(command[0], created, program)
+            # The pane gets its name in the same step as its pipe. Another muxpilot that finds the pane by its
+            # name would else start a pipe of its own.
+            claims = [claim(created)] if claim is not None else []
+            setup = [*claims, *setup_commands(command[0], created, program)]
             if name_window:
                 created = replace(created, window_name=program.window_name(created.shell))
                 setup += automatic_name_commands(created)
@@ -149,7 +150,7 @@ class Spawner:
         [created] = formats.parse(CREATED_PANE, reply.blocks[0].lines, CreatedPane)
         self._log_created(command[0], created, program)
         if claim is not None:
-            await claim(created)
+            await self._connection.run(claim(created))
         with suppress(NotFound, NoServer):  # its program may have ended already
             await self._connection.run(*setup_commands(command[0], created, program))
         return created
@@ -179,20 +180,23 @@ class Spawner:
         try:
             if kill:
                 await self._streams.end_stream(pane)
-            await self._connection.run(("respawn-pane", *flags, "-t", pane, "--", *launch.argv))
-            if not kill:
-                await self._streams.end_stream(pane)  # not earlier: tmux refuses if a program still runs
+            # In one step with the new pipe, so that no other muxpilot starts one. Without `kill`, the stream
+            # of the program before ends after it: tmux refuses to respawn if that program still runs.
+            respawn = ("respawn-pane", *flags, "-t", pane, "--", *launch.argv)
+            await self._streams.follow_new_pane(pane, launch, [respawn])
             self._startups.remember(pane, startup)
-            await self._streams.follow_new_pane(pane, launch)
         except BaseException:
             launch.release()
             raise
 
-    def _prepare_launch(self, command: str | None) -> tuple[Launch, ShellStartup | None]:
+    def _prepare_launch(
+        self, command: str | None, *, is_named: bool = False
+    ) -> tuple[Launch, ShellStartup | None]:
         temporary = self._connection.temporary_folder
         startup = self._startups.create(temporary) if command is None else None
         folder = str(startup.folder) if startup is not None else ""
-        launch = Launch.prepare(temporary, command, self._connection.endpoint.find_program(), folder)
+        program = self._connection.endpoint.find_program()
+        launch = Launch.prepare(temporary, command, program, folder, is_named=is_named)
         launch.nonce = startup.nonce if startup is not None else ""
         return launch, startup
 

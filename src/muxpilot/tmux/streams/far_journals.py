@@ -1,8 +1,8 @@
 """The journals of panes on another host: the same files as here, in a private folder of that host.
 
-tmux there runs the pipe's program, and the line of sh that makes the folder. A script through ssh reads the
-files: it first waits until the pipe's program has written everything. `ROOT/far/1/SERVER/PANE/GENERATION/` is
-the layout; a server is known by its process and its start.
+tmux there runs the pipe's program, and the line of sh that makes the folder. A script on a connection of its
+own reads the files: it first waits until the pipe's program has written everything. The layout is
+`ROOT/far/1/SERVER/PANE/GENERATION/`; a server is known by its process and its start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from muxpilot.journal.journals import Journals
 from muxpilot.records import record
 from muxpilot.tmux.connection import oneshot
 from muxpilot.tmux.connection.connection import Connection
-from muxpilot.tmux.hosts.ssh import SshEndpoint
+from muxpilot.tmux.hosts.far import FarEndpoint
 from muxpilot.tmux.ids import PaneId
 from muxpilot.trace import Trace
 
@@ -31,8 +31,8 @@ _READ_LIMIT_S = 30.0
 
 # Sets `r` to the first folder that only this user can enter, or that can be made so.
 _FIND_ROOT = """\
-umask 077; u=$(id -u); r=
-for c in "$XDG_RUNTIME_DIR" "${XDG_STATE_HOME:-$HOME/.local/state}" /tmp; do
+umask 077; r= u=; ! command -v ls >/dev/null || u=$(id -u 2>/dev/null)
+[ -z "$u" ] || for c in "$XDG_RUNTIME_DIR" "${XDG_STATE_HOME:-$HOME/.local/state}" /tmp; do
   case $c in (/tmp) c=/tmp/muxpilot-$u;; (/*) [ -d "$c" ] || [ "$c" != "$XDG_RUNTIME_DIR" ] || continue
     c=$c/muxpilot;; (*) continue;; esac
   mkdir -p "$c" 2>/dev/null && [ ! -L "$c" ] && set -- $(ls -ldn "$c") || continue
@@ -184,7 +184,7 @@ class FarJournals:
         """
         script = reading_script(journal.path, start=-1 if start is None else start)
         endpoint = self._connection.endpoint
-        assert isinstance(endpoint, SshEndpoint)
+        assert isinstance(endpoint, FarEndpoint)
         async with self._connection.deadline(_READ_LIMIT_S):
             out = await oneshot.run_far_script(endpoint, script)
         self._trace.debug("far journal read", journal=journal.name, start=start, bytes=len(out))

@@ -45,6 +45,10 @@ class OlderBytes:
         """Count the newlines between the first byte of the stream and this offset."""
         return self._files.newlines_before(offset)
 
+    def written_at(self, offset: int) -> float | None:
+        """Return when the byte before an offset was written, at the latest: seconds since the epoch."""
+        return self._files.written_at(offset)
+
     def line_start(self, offset: int) -> int:
         """Return the offset after the last newline before this one, or the start."""
         while offset > self.start:

@@ -25,7 +25,7 @@ from muxpilot.tmux.streams.journal_sync import wait_until_written
 from muxpilot.tmux.streams.pane_journals import PaneJournals
 from muxpilot.tmux.streams.recovery import StreamRecovery
 from muxpilot.tmux.streams.sources import PaneSources
-from muxpilot.tmux.streams.stream import PaneStream
+from muxpilot.tmux.streams.stream import STOPPED, PaneStream
 
 # How long we wait, when we leave, for the programs that we have just started.
 _PROGRAM_START_S = 0.2
@@ -87,6 +87,7 @@ class Streams:
                 launch.start_program(_journal_path(followed))
             else:
                 launch.release()
+        await self.end_stream(pane)  # of the program before
         self._followed_panes.add(followed)
         return followed.stream
 
@@ -159,7 +160,7 @@ class Streams:
         await asyncio.gather(*(self._recovery.drop(followed) for followed in all_followed))
         await self._tasks.close()  # a pipe may have ended meanwhile
         for followed in all_followed:
-            followed.stream.finish(None, "muxpilot has stopped")
+            followed.stream.finish(None, STOPPED)
 
     async def _wait_for_starting_programs(self) -> None:
         """Give programs the time to learn where their journal is, so that their exit status gets there."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from muxpilot.errors import MuxpilotError, NoStream
+from muxpilot.errors import MuxpilotError, NoStream, Refused
 from muxpilot.journal.folders import Generation
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux.connection.connection import Connection
@@ -104,8 +104,12 @@ class PaneSources:
         self, followed: FollowedPane, generation: Generation, launch: Launch | None, first: Sequence[Command]
     ) -> bool:
         command = self._journals.pipe_command(followed.pane, generation)
-        # If this fails, tmux may have started the pipe all the same: then its journal is found later.
-        reply = await self._connection.run(*first, command)
+        try:
+            # If the connection is lost, tmux may have started the pipe: then its journal is found later.
+            reply = await self._connection.run(*first, command)
+        except Refused:
+            generation.remove_unused()
+            raise
         other = journal_source.name_of_other_pipe([block.lines for block in reply.blocks])
         if other is not None and launch is not None and await self._end_journal(followed.pane, other):
             reply = await self._connection.run(command)

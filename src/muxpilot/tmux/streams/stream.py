@@ -8,6 +8,7 @@ receives a `Gap`, with their number if it is known.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -49,6 +50,10 @@ class ExitStatus:
 
     status: int | None = None
     signal: int | None = None
+
+
+# The reason of an end that is not the pane's: this muxpilot reads it no more.
+STOPPED = "muxpilot has stopped"
 
 
 @record
@@ -137,6 +142,16 @@ class PaneStream:
         older = self._held_older if start < recent else None
         data = older.read(start, min(end, recent)) if older is not None else b""
         return data + self._buffer.read(max(start, recent), max(end - max(start, recent), 0))
+
+    def written_at(self, offset: int | None = None) -> float | None:
+        """Return when the byte before an offset was printed, at the latest, by the clock of `time.monotonic`.
+
+        Without an offset: when the program ended. None if there is no journal whose files say it.
+        """
+        if self._older is None or self._generation is None:
+            return None
+        written = self._generation.ended_at if offset is None else self._older.written_at(offset)
+        return None if written is None else time.monotonic() - max(time.time() - written, 0.0)
 
     def line_number(self, offset: int) -> int:
         """Count the lines that ended before this offset. One that cannot be read counts as the start."""
