@@ -2,82 +2,115 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
-import tomllib
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from muxpilot.config.environment import variable
+from muxpilot.config.environment import config_folder
 from muxpilot.config.model import Settings
+from muxpilot.config.presets import PRESETS
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
-from muxpilot.records import record
+from muxpilot.mcp_clients.entries import ForeignEntry, add_entry, remove_entry
+from muxpilot.mcp_clients.program import command_to_start
+from muxpilot.mcp_clients.table import CLIENTS, ClientConfig
 
-NAME = "muxpilot"
-
-
-@record
-class ClientConfig:
-    """The configuration of a client: the file, the key of its MCP servers, and the form of an entry."""
-
-    path: Callable[[], Path]
-    key: str
-    entry: Callable[[list[str]], dict[str, Any]]
-
-
-def _stdio_entry(command: list[str]) -> dict[str, Any]:
-    return {"command": command[0], "args": command[1:]}
-
-
-CLIENTS = {
-    "claude": ClientConfig(
-        lambda: Path(".mcp.json"), "mcpServers", lambda c: {"type": "stdio", **_stdio_entry(c)}
-    ),
-    "codex": ClientConfig(lambda: _codex_home() / "config.toml", "mcp_servers", _stdio_entry),
-    "cursor": ClientConfig(lambda: Path(".cursor/mcp.json"), "mcpServers", _stdio_entry),
-    "vscode": ClientConfig(
-        lambda: Path(".vscode/mcp.json"), "servers", lambda c: {"type": "stdio", **_stdio_entry(c)}
-    ),
-    "opencode": ClientConfig(
-        lambda: Path("opencode.json"), "mcp", lambda c: {"type": "local", "command": c, "enabled": True}
-    ),
-}
+_UNTOUCHED = "Nothing was changed."
+BACKUP_SUFFIX = ".before-muxpilot"
 
 
 def run(settings: Settings, arguments: Namespace) -> int:
-    """Write the client's configuration, or print it with --print."""
+    """Write the client's configuration, or take muxpilot out of it. With --print only show the result."""
     client = CLIENTS[arguments.client]
-    path, entry = (
-        client.path().resolve(),
-        client.entry(_server_command(settings, arguments)),
-    )  # resolved, so that a symbolic link stays one
-    write = _add_to_toml if path.suffix == ".toml" else _add_to_json
-    text = write(path, client.key, entry)
+    is_user = arguments.user or not client.project
+    if arguments.uninstall:
+        return _uninstall(client, arguments, is_user=is_user)
+    path = _file_to_change(client, is_user=is_user)
+    program = command_to_start(is_absolute=is_user and client.is_desktop)
+    preset = _preset_file(settings, arguments)
+    flags = [*_server_flags(settings, arguments), *(("--config", str(preset)) if preset else ())]
+    entry = client.entry_for([*program, *flags], is_user=is_user)
+    before = _read_text(path)
+    after = _edit(path, lambda: add_entry(before, path.suffix, client.section, entry))
     if arguments.only_print:
-        print(f"# {path}", file=sys.stderr)
-        print(text, end="")
-        return 0
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace_file(path, text)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.", "Nothing was changed.") from None
-    print(f"Added muxpilot to {path}. Restart {arguments.client} to use it.")
+        return _print_file(path, after)
+    if preset is not None:
+        _write_preset(preset, arguments.preset)
+    if after == before:
+        print(f"{path} has muxpilot already. {_UNTOUCHED}")
+    else:
+        _back_up(path)
+        _write(path, after)
+        print(f"Added muxpilot to {path}. Restart {client.title} to use it.")
+    approval = client.user_approval if is_user else client.project_approval
+    if approval:
+        print(approval)
     return 0
 
 
-def _server_command(settings: Settings, arguments: Namespace) -> list[str]:
-    """Return the command that starts the server: by name if that is on the PATH, with the same settings."""
-    start = [NAME] if shutil.which(NAME) else [sys.executable, "-m", NAME]
+def _uninstall(client: ClientConfig, arguments: Namespace, *, is_user: bool) -> int:
+    """Take muxpilot out of every file that the client would read."""
+    found = False
+    for path in client.files(is_user=is_user):
+        before = _read_text(path)
+        if not before:
+            continue
+        after = _edit(path, lambda: remove_entry(before, path.suffix, client.section))  # noqa: B023  # called here
+        if arguments.only_print:
+            _print_file(path, after)
+        elif after != before:
+            _write(path, after)
+            print(f"Removed muxpilot from {path}." if after else f"Removed {path}: it had nothing else.")
+        found = found or after != before
+    if not found and not arguments.only_print:
+        places = " or ".join(str(path) for path in client.files(is_user=is_user))
+        print(f"There is no muxpilot in {places}. {_UNTOUCHED}")
+    return 0
+
+
+def _file_to_change(client: ClientConfig, *, is_user: bool) -> Path:
+    """Return the file that is there. Of two, clients prefer the one that may have comments, `.jsonc`."""
+    files = client.files(is_user=is_user)
+    found = [path for path in files if path.exists()]
+    return max(found, key=lambda path: len(path.suffix), default=files[0])
+
+
+def _print_file(path: Path, text: str) -> int:
+    print(f"# {path}", file=sys.stderr)
+    print(text, end="")
+    return 0
+
+
+def _preset_file(settings: Settings, arguments: Namespace) -> Path | None:
+    """Return the configuration file of the preset that was asked for, or None."""
+    if arguments.preset is None:
+        return None
+    if settings.origin.path:
+        raise BadInput("--preset and --config exclude each other.", "Set security.preset in the file.")
+    return Path(config_folder()) / f"{arguments.preset}.toml"
+
+
+def _write_preset(path: Path, name: str) -> None:
+    """Write the configuration of a preset. A file that is there stays: the person may have changed it."""
+    if path.exists():
+        print(f"{path} is there already, and stays as it is.")
+        return
+    meaning = "".join(f"# - {words}\n" for words in PRESETS[name].meaning)
+    _write(path, f'# The preset means:\n{meaning}[security]\npreset = "{name}"\n')
+    print(f"Wrote {path} with the preset {name}.")
+
+
+def _server_flags(settings: Settings, arguments: Namespace) -> list[str]:
+    """Return the flags of the server: those that this command was given."""
     scope = ["--scope", settings.scope.value] if settings.scope is not Scope.AGENTIC else []
     socket = ["--socket", os.path.abspath(settings.socket)] if settings.socket else []
-    if settings.ssh:  # the socket is a path on the other host
-        socket = [f"--ssh={settings.ssh}", *(("--socket", settings.socket) if settings.socket else ())]
+    routes = {"--ssh": settings.ssh, "--exec": settings.exec_command}
+    for flag, route in routes.items():
+        if route:  # the socket is a path on the other host
+            socket = [f"{flag}={route}", *(("--socket", settings.socket) if settings.socket else ())]
     shell = ["--shell-type", settings.shell_type] if settings.shell_type != "auto" else []
     files = {
         "--config": settings.origin.path,
@@ -87,63 +120,52 @@ def _server_command(settings: Settings, arguments: Namespace) -> list[str]:
     given = [word for flag, path in files.items() if path for word in (flag, os.path.abspath(path))]
     given += ["--workspace", arguments.workspace] if arguments.workspace else []
     given += ["--log-level", settings.log_level] if arguments.log_level else []
-    return [*start, *scope, *socket, *shell, *given, *(("--channel",) if settings.channel else ())]
-
-
-def _codex_home() -> Path:
-    return Path(variable("CODEX_HOME") or Path.home() / ".codex")
+    return [*scope, *socket, *shell, *given, *(("--channel",) if settings.channel else ())]
 
 
 def _read_text(path: Path) -> str:
+    """Return a file with its line ends as they are, or an empty text where there is none."""
     try:
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        return path.read_bytes().decode() if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {error}.", "Fix it first; nothing was written.") from None
 
 
-def _add_to_json(path: Path, key: str, entry: dict[str, Any]) -> str:
+def _edit(path: Path, change: Callable[[], str]) -> str:
     try:
-        content = json.loads(_read_text(path) or "{}")
-    except ValueError as error:
-        raise BadInput(f"{path} is not JSON: {error}.", "Fix it first; nothing was written.") from None
-    if not isinstance(content, dict) or not isinstance(content.setdefault(key, {}), dict):
-        raise BadInput(f"{path} has no object {key!r}.", "Fix it first; nothing was written.")
-    content[key][NAME] = entry
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def _add_to_toml(path: Path, key: str, entry: dict[str, Any]) -> str:
-    """Return the file with our entry at its end. Everything else stays as it is, comments too."""
-    text = _read_text(path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not TOML: {error}.", "Fix it first; nothing was written.") from None
-    servers = content.get(key, {})
-    if not isinstance(servers, dict):
-        raise BadInput(f"{path} has no table {key!r}.", "Fix it first; nothing was written.")
-    if servers.get(NAME) == entry:
-        return text
-    if NAME in servers:
-        raise BadInput(f"{path} has another [{key}.{NAME}] already.", "Remove that entry first.")
-    lines = [f"[{key}.{NAME}]", *(f"{name} = {_toml_literal(value)}" for name, value in entry.items())]
-    added = text + _blank_line_after(text) + "\n".join(lines) + "\n"
-    try:
-        tomllib.loads(added)
-    except tomllib.TOMLDecodeError:
+        return change()
+    except ForeignEntry:
         raise BadInput(
-            f"{path} has {key!r} in a form that muxpilot cannot add to.", f"Make it a table: [{key}.NAME]."
+            f"{path} has an entry 'muxpilot' that starts another program.",
+            "Remove it first; `--uninstall` does that.",
         ) from None
-    return added
+    except ValueError as error:
+        raise BadInput(f"{path} cannot be changed: {error}.", "Fix it first; nothing was written.") from None
 
 
-def _blank_line_after(text: str) -> str:
-    """Return the line feeds that leave one blank line after a text."""
-    return "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+def _write(path: Path, text: str) -> None:
+    """Write a file, or remove it where nothing is left. A backup that is equal then is removed too."""
+    backup = path.with_name(path.name + BACKUP_SUFFIX)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text:
+            _replace_file(path, text)
+        else:
+            path.unlink()
+        if backup.exists() and backup.read_bytes() == text.encode():
+            backup.unlink()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.", _UNTOUCHED) from None
 
 
-def _toml_literal(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _back_up(path: Path) -> None:
+    """Copy a file that we have not changed before, with its permissions."""
+    backup = path.with_name(path.name + BACKUP_SUFFIX)
+    try:
+        if path.exists() and not backup.exists():
+            shutil.copy2(path, backup)
+    except OSError as error:
+        raise BadInput(f"{backup} cannot be written: {error.strerror}.", _UNTOUCHED) from None
 
 
 def _replace_file(path: Path, text: str) -> None:
@@ -151,7 +173,7 @@ def _replace_file(path: Path, text: str) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.touch(0o600)
-        fresh.write_text(text, encoding="utf-8")
+        fresh.write_bytes(text.encode())
         fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
         fresh.replace(path)
     finally:
