@@ -6,7 +6,7 @@
 }:
 python3Packages.buildPythonApplication {
   pname = "muxpilot";
-  version = "0.1.0";
+  version = "0.2.0";
   pyproject = true;
 
   src = lib.cleanSource ../.;

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from muxpilot.tmux import PaneProgram, Tmux
 
 __all__ = ["PaneProgram", "Tmux", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

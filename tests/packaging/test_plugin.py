@@ -22,6 +22,7 @@ import pytest
 from muxpilot.cli.main import _build_parser
 from muxpilot.config.scope import Scope
 from muxpilot.dialects import dialect_of
+from muxpilot.mcp_clients.table import CLIENTS
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.tools import TOOLS
 from tests.contract.test_registry import tokens
@@ -53,10 +54,11 @@ def test_versions_are_those_of_the_project() -> None:
     assert [registry["version"], *(row["version"] for row in registry["packages"])] == [VERSION, VERSION]
 
 
-def test_the_plugin_starts_the_server_in_a_scope_that_there_is() -> None:
+def test_the_plugin_starts_the_server_as_install_does() -> None:
+    """Check that they are equal: then Claude Code, which has both, starts one."""
     [server] = read(".mcp.json")["mcpServers"].values()
-    assert server["command"] == "muxpilot"
-    assert Scope(server["args"][server["args"].index("--scope") + 1]) is Scope.AGENTIC
+    installed = CLIENTS["claude"].entry_for(["muxpilot"], is_user=False)
+    assert {"type": "stdio", **server} == installed
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", read(".claude-plugin/plugin.json")["name"])
 
 
@@ -194,12 +196,15 @@ def test_the_plugin_installs_and_its_server_answers_claude(
     repository = tmp_path / "repository"
     repository.mkdir()
     shutil.copy(ROOT / ".mcp.json", repository)
-    for part in (".claude-plugin", "agents", "skills"):
+    for part in (".claude-plugin", "agents", "hooks", "skills"):
         shutil.copytree(ROOT / part, repository / part)
     claude("plugin", "marketplace", "add", str(repository))
     claude("plugin", "install", "muxpilot@muxpilot")
     details = claude("plugin", "details", "muxpilot")
-    assert all(part in details for part in ("driving-tmux", "large-buffers", "tmux-debug"))
+    assert all(
+        part in details
+        for part in ("driving-tmux", "large-buffers", "terminal-cli", "tmux-debug", "PostToolUse")
+    )
     servers = claude("mcp", "list")
-    assert re.search(r"plugin:muxpilot:muxpilot: muxpilot --scope agentic - .*Connected", servers)
+    assert re.search(r"plugin:muxpilot:muxpilot: muxpilot +- .*Connected", servers)
     assert "--scope debug" not in servers
