@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -73,6 +74,34 @@ async def test_an_exit_in_the_gap_reports_its_code(place: Place, witness: Witnes
         )
     assert told["status"] != "refused", told
     assert asked.is_told_by(told), told
+
+
+async def test_the_time_until_the_next_muxpilot_looks_does_not_count(place: Place, witness: Witness) -> None:
+    barrier = make_barrier(place)
+    async with killed_server(place) as first:
+        asked = witness.make_command("fails", await create_pane(place, first))
+        text = asked.text.replace("; ", f"; {barrier.command}; ", 1)
+        asked_at = time.monotonic()
+        running = await first.call("execute-command", paneId=asked.pane, command=text, waitMs=0)
+        await is_written(witness.begun, asked.number)
+    barrier.open()
+    await is_written(witness.ended, asked.number)
+
+    async def has_ended() -> bool:
+        """Tell whether the journal has the mark of the command's status."""
+        printed = b"".join(path.read_bytes() for path in sorted(place.home.rglob("0*-0*")) if path.is_file())
+        return b"133;D;" in printed.rpartition(b"133;C;")[2]
+
+    await eventually(has_ended)
+    async with one_server(place) as second:
+        looked_at = time.monotonic()
+        told = await call_and_wait(
+            second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS
+        )
+        rows = (await second.call("list-commands"))["commands"]
+    assert asked.is_told_by(told), told
+    assert told["elapsedMs"] < 1000 * (looked_at - asked_at)
+    assert [row["elapsedMs"] for row in rows] == [told["elapsedMs"]]
 
 
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "closed"])

@@ -7,13 +7,14 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
 
 from tests.durability.test_after_restart import is_written, make_barrier
 from tests.rigs.muxpilots import call_and_wait, one_server, run_together
 from tests.rigs.shell_panes import create_pane
-from tests.rigs.waiting import within
+from tests.rigs.waiting import eventually, within
 from tests.rigs.wire import Place, Wire, private_place
 from tests.rigs.witness import Witness, find_untruth
 
@@ -61,6 +62,26 @@ async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
         own = await first.call("get-command-result", commandId=running["commandId"], waitMs=20_000)
     assert slow.is_told_by(own), own
     assert witness.begun() == [slow.number, quick.number]
+
+
+async def test_a_watch_in_a_new_muxpilot_knows_how_a_command_of_another_ended(place: Place) -> None:
+    barrier = make_barrier(place)
+    async with one_server(place) as first:
+        pane = await create_pane(place, first)
+        await first.call(
+            "execute-command", paneId=pane, command=f"{barrier.command}; sh -c 'exit 5'", waitMs=0
+        )
+        async with one_server(place) as second:
+            watch = await second.call("notify-when", paneId=pane, triggers="exit", timeout=40)
+            barrier.open()
+
+            async def ended() -> dict[str, Any] | None:
+                found: dict[str, Any] = await second.call("get-watch", watchId=watch["watchId"])
+                return found if found["status"] == "done" else None
+
+            told = cast("dict[str, Any]", await eventually(ended))
+    assert told["event"] == "exit"
+    assert "5" in told["detail"], told
 
 
 @pytest.mark.parametrize("ms", MOMENTS_MS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def test_a_torn_line_and_a_damaged_one_are_skipped_and_the_rest_is_read(tmp_path
     log.append({"text": "before"})
     with path.open("ab") as file:
         file.write(b'\n00000000 {"text":"forged"}\n1234abcd {"text":"to')
+    log.append({"text": "after"})
+    assert _texts(log) == ["before", "after"]
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 100_000, b"[1]", b"9" * 5000, b"\xff"])
+def test_a_record_that_no_muxpilot_has_written_is_skipped(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "records"
+    log = RecordLog(path)
+    log.append({"text": "before"})
+    with path.open("ab") as file:
+        file.write(b"\n%08x %s\n" % (zlib.crc32(text), text))
     log.append({"text": "after"})
     assert _texts(log) == ["before", "after"]
 

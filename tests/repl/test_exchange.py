@@ -8,6 +8,7 @@ import pytest
 
 from muxpilot.repl.exchange import Exchange, StreamListener
 from muxpilot.repl.steps import InputMethod, InputStep
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.tmux import PaneId, PaneStream
 
 ONE = InputStep("1+1", InputMethod.TYPING, 1, "1+1")
@@ -30,7 +31,7 @@ EDITOR = (
 def make_exchange(
     step: InputStep, *, has_paste_mode: bool | None = False, before: str = ">>> ", echoes: bool = True
 ) -> Exchange:
-    return Exchange(step, 50, before=before, has_paste_mode=has_paste_mode, echoes=echoes)
+    return Exchange(step, ScreenShape(80, 50), before=before, has_paste_mode=has_paste_mode, echoes=echoes)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.terminal_streams import generate
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.echo import find_echo_end
+from muxpilot.terminal.shape import ScreenShape
 
 CAP = 1 << 20
 
 
 @contextmanager
 def render(*chunks: bytes, cap: int = CAP, height: int = 10) -> Iterator[CommandOutput]:
-    output = CommandOutput(height, cap)
+    output = CommandOutput(ScreenShape(80, height), cap)
     try:
         for chunk in chunks:
             output.feed(chunk)
@@ -43,6 +46,14 @@ CASES = {
     "a title": (b"\x1b]0;title\x07a\r\n", "a\n"),
     "wide": ("漢字\r漢\r\n".encode(), "漢字\n"),
     "no final newline": (b"abc", "abc"),
+    "line drawing": (b"\x1b(0lqk\x1b(B box\r\n", "┌─┐ box\n"),
+    "line drawing with shifts": (b"\x1b)0a\r\n\x0ex\x0fx\r\n", "a\n│x\n"),
+    "a repeated character": (b"=\x1b[5b\r\n", "======\n"),
+    "a line that wraps": (b"x" * 100 + b"\x1b[A\rY\x1b[B\r\n", "Y" + "x" * 99 + "\n"),
+    "a late variation selector": ("a\r\n\ufe0fb\u26a0\ufe0fc\r\n".encode(), "a\nb\u26a0\ufe0fc\n"),
+    "a line feed alone": (b"ab\ncd\r\n", "ab\n  cd\n"),
+    "a saved cursor": (b"one\x1b7\r\ntwo\x1b8!\r\n\r\n", "one!\ntwo\n"),
+    "a tab over text": (b"abcdefghij\r\tX\r\n", "abcdefghXj\n"),
     "cleared": (b"a\r\n\x1b[H\x1b[2Jb\r\n", "a\nb\n"),
 }
 
@@ -57,9 +68,7 @@ def test_text_is_what_a_person_would_have_seen_wherever_it_is_split(case: str) -
 
 def test_rows_that_have_left_the_screen_are_settled_and_those_on_it_can_change() -> None:
     lines = b"".join(b"%d\r\n" % n for n in range(100))
-    assert (
-        text(lines, b"\x1b[3Ax\r\n") == "".join(f"{'x7' if n == 97 else n}\n" for n in range(98)) + "98\n99\n"
-    )
+    assert text(lines, b"\x1b[3Ax\r\n") == "".join(f"{'x7' if n == 97 else n}\n" for n in range(99)) + "99"
 
 
 @given(
@@ -69,6 +78,15 @@ def test_rows_that_have_left_the_screen_are_settled_and_those_on_it_can_change()
 )
 def test_splitting_changes_nothing(pieces: list[bytes]) -> None:
     assert text(*pieces) == text(b"".join(pieces))
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 1 << 30), st.data())
+def test_text_does_not_depend_on_where_a_stream_is_split(seed: int, data: st.DataObject) -> None:
+    stream = "".join(generate(Random(seed), 25)).encode()
+    at = data.draw(st.integers(0, len(stream)))
+    assert text(stream[:at], stream[at:]) == text(stream)
+    assert text(*(stream[byte : byte + 1] for byte in range(len(stream)))) == text(stream)
 
 
 @given(st.text(alphabet="a漢é\n", max_size=300), st.integers(0, 200))

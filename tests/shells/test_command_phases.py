@@ -6,11 +6,12 @@ from muxpilot.errors import Refused
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import TRANSITIONS, CommandAction, CommandStatus
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.tmux import PaneId
 
 
 def make_command() -> Command:
-    return Command("socket", PaneId("%1"), "text", CommandOutput(10, 1000))
+    return Command("socket", PaneId("%1"), "text", CommandOutput(ScreenShape(200, 10), 1000))
 
 
 def test_what_has_ended_stays_as_it_is() -> None:
@@ -44,7 +45,7 @@ def test_a_stopped_command_has_no_exit_code_and_says_how_to_go_on() -> None:
 
 
 def test_a_slice_of_output_has_whole_characters_and_says_whether_there_is_more() -> None:
-    output = CommandOutput(10, 1000)
+    output = CommandOutput(ScreenShape(200, 10), 1000)
     output.feed("ab漢字cd\r\n".encode())
     assert output.slice(0, 3).text == "ab"
     assert output.slice(2, 3).text == "漢"

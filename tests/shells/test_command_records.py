@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from muxpilot.journal import record_log
 from muxpilot.journal.owners import Owners, OwnerState
 from muxpilot.journal.record_log import RecordLog
 from muxpilot.shells import command_records as records
+from muxpilot.shells.binding_records import load_binding
+from muxpilot.shells.command import ShellId
 from muxpilot.shells.command_records import (
     CommandHistory,
     EndedCommand,
@@ -21,6 +25,7 @@ from muxpilot.shells.command_records import (
     TypingRecord,
 )
 from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import area
 
@@ -30,7 +35,7 @@ END = EndedCommand("failed", 3, None, time.monotonic_ns(), PLACE)
 
 
 def asked(command_id: str, owner: str = "one") -> RecordedCommand:
-    return RecordedCommand(command_id, f"echo {command_id}", owner, asked_ns=1, height=50)
+    return RecordedCommand(command_id, f"echo {command_id}", owner, asked_ns=1, shape=ScreenShape(80, 50))
 
 
 def history_of(*lines: records.Fields) -> CommandHistory:
@@ -188,12 +193,41 @@ def test_the_order_of_asking_is_the_order_of_the_queue() -> None:
         {"t": "ticket", "ticket": "x"},
         {"t": "own", "id": ["a"], "owner": "x"},
         {"t": ["ask"]},
+        {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": math.inf, "height": 1},
+        {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": 10**400, "height": 1},
+        {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": 1, "height": 10**9},
+        {"t": "ask", "id": "b", "text": "x", "owner": "o", "asked": 1, "height": 1, "delay": math.nan},
+        {
+            "t": "end",
+            "id": "a",
+            "status": "failed",
+            "exit": math.inf,
+            "ended": 1,
+            "journal": "x",
+            "offset": 1,
+        },
+        {"t": "end", "id": "a", "status": "failed", "exit": 1, "ended": -1, "journal": "x", "offset": 1},
     ],
 )
 def test_unknown_and_damaged_records_change_nothing(fields: records.Fields) -> None:
     history = history_of(records.ask_record(asked("a")))
     assert history.apply(fields) is None
     assert [command.id for command in history.list_unfinished()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        7,
+        {"kind": "behind"},
+        {"kind": "behind", "program": "x", "shells": [1], "pids": [], "opens": False},
+        {"kind": "behind", "program": "x", "shells": [], "pids": [math.inf], "opens": False},
+    ],
+)
+def test_a_command_whose_shell_cannot_be_read_is_not_run_in_another(binding: Any) -> None:
+    bound = load_binding(binding, lambda _: None)
+    assert bound is not None
+    assert "damaged" in (bound.find_mismatch(ShellId("n", 1, 0)) or "")
 
 
 def test_an_end_that_only_a_later_version_knows_is_told_as_lost() -> None:
@@ -286,7 +320,9 @@ def test_long_commands_are_not_written_again_with_each_record(
 
     monkeypatch.setattr(RecordLog, "put_aside", note)
     for number in range(40):
-        log.ask(RecordedCommand(f"a{number}", "x" * 1000, log.own_token, asked_ns=1, height=50))
+        log.ask(
+            RecordedCommand(f"a{number}", "x" * 1000, log.own_token, asked_ns=1, shape=ScreenShape(80, 50))
+        )
         log.cancel(f"a{number}")
     assert not put_aside
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
@@ -26,6 +27,30 @@ async def test_a_persons_line_is_not_entered_by_send_keys(desk: Desk, shell: str
     assert desk.screen(pane).rstrip().endswith("echo half")
     await desk.call("send-keys", paneId=pane, keys=" more", enter=True, force=True)
     await desk.wait_for_screen(pane, "\nhalf more\n")
+
+
+# bash removes the line before our key answers, and draws it again after that: here, half a second later.
+SLOW_TO_DRAW = (
+    'mkfifo never; exec 9<>never; eval "answer() $(declare -f __muxpilot_key | tail -n +2)";'
+    " __muxpilot_key() { answer; read -t 0.5 -u 9 _; }"
+)
+
+
+async def test_a_persons_line_is_not_entered_while_bash_draws_it_again(desk: Desk) -> None:
+    pane = await desk.own_pane()
+    await desk.run(pane, SLOW_TO_DRAW)
+    await desk.type_half_line(pane, "echo half")
+    refused = [
+        desk.expect_error("send-keys", paneId=pane, keys="ls", enter=True),
+        desk.expect_error("execute-command", paneId=pane, command="ls"),
+        desk.expect_error("paste-text", paneId=pane, content="ls", enter=True),
+    ]
+    for text in await asyncio.gather(*refused):
+        assert "typed" in text
+    await desk.wait_for_screen(pane, " echo half")
+    await desk.call("send-keys", paneId=pane, keys=" more", enter=True, force=True)
+    screen = await desk.wait_for_screen(pane, "\nhalf more\n")
+    assert "command not found" not in screen
 
 
 async def test_a_persons_line_in_a_pane_that_we_never_saw_is_not_entered(desk: Desk) -> None:

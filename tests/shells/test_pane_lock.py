@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -123,3 +124,40 @@ def test_a_muxpilot_of_version_1_waits_for_us(folder: Path) -> None:
     lock.release()
     assert file_lock.try_lock(file)
     os.close(file)
+
+
+def test_lock_files_that_nothing_uses_are_removed_after_a_day(folder: Path) -> None:
+    names = ("far-used", "far-unused", "used.turn", "unused.turn", "recent.turn", "far-linked", "kept")
+    held = []
+    for name in names:
+        file = file_lock.open_lock_file(folder / name)
+        os.utime(folder / name, (0, time.time() if "recent" in name else 1))
+        if name in ("far-used", "used.turn"):
+            assert file_lock.try_lock(file, is_shared=True)
+            held.append(file)
+        else:
+            os.close(file)
+    (folder / "far-linked").unlink()
+    (folder / "far-linked").symlink_to(folder / "kept")
+    os.utime(folder / "far-linked", (0, 1), follow_symlinks=False)
+    make_lock()
+    assert {path.name for path in folder.iterdir()} == set(names) - {"far-unused", "unused.turn"}
+    for file in held:
+        os.close(file)
+
+
+def test_a_lock_file_that_was_removed_meanwhile_does_not_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = make_lock()
+
+    def open_and_remove(path: Path) -> int:
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        path.unlink()
+        return file
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pane_lock, "open_lock_file", open_and_remove)
+        assert not lock.try_acquire()
+    assert lock.try_acquire()
+    assert lock_file(folder).exists()

@@ -50,6 +50,19 @@ async def test_a_command_waits_for_that_of_another_muxpilot(desk: Desk, other: D
     assert (await other.get_result(second))["output"] == "second\n"
 
 
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+async def test_a_line_that_is_still_typed_by_another_muxpilot_is_no_question(
+    desk: Desk, other: Desk, shell: str
+) -> None:
+    pane = await desk.own_pane(shell)
+    for asker in (desk, other):
+        await asker.run(pane, "true")
+    slow = asyncio.create_task(desk.run(pane, "echo slow", delayMs=400))
+    await desk.wait_for_output(pane, b"ech")
+    assert (await other.run(pane, "echo other"))["output"] == "other\n"
+    assert (await slow)["output"] == "slow\n"
+
+
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shell != "fish"])
 async def test_the_prompt_has_the_marks_of_one_muxpilot(desk: Desk, other: Desk, shell: str) -> None:
     pane = await desk.own_pane(shell)

@@ -7,17 +7,19 @@ import shutil
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from muxpilot import Tmux
 from muxpilot.jobs.job_log import JobLog
-from muxpilot.jobs.job_records import Job
+from muxpilot.jobs.job_records import Job, JobEnd
 from muxpilot.jobs.job_registry import JobRegistry
+from muxpilot.jobs.server_jobs import ServerJobs
 from muxpilot.journal.owners import Owners
 from muxpilot.tmux import PaneId
 from muxpilot.trace import area
+from muxpilot.watch.background_watch import BackgroundWatch, WatchStatus
 from muxpilot.watch.pane_state import PaneState
 from muxpilot.watch.registry import WatchRegistry
 from muxpilot.watch.result import WatchResult
@@ -111,3 +113,14 @@ async def test_a_watch_of_a_pane_without_any_journal_ends_with_the_pane(
     assert watch.result.event == "exit"
     assert "its output is not kept" in watch.result.detail
     assert not watch.is_asked_here
+
+
+@pytest.mark.parametrize(
+    "result",
+    [7, [], {}, {"pane_state": {}, "elapsed": float("nan")}, {**describe_result(RESULT), "event": 7}],
+)
+def test_a_result_that_cannot_be_read_is_told_as_a_failure(result: Any) -> None:
+    job = Job("w1", KIND, "%1", "a", 1, WORK, end=JobEnd({"status": "done", "result": result}, "a", 2))
+    watch = BackgroundWatch(cast("ServerJobs", None), job)
+    assert (watch.status, watch.result) == (WatchStatus.DONE, None)
+    assert "damaged" in (watch.failure or "")

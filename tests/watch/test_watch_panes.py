@@ -41,7 +41,7 @@ async def alone(tmux: Tmux, pane: PaneId, *, holder: str) -> AsyncIterator[None]
 @pytest.fixture
 async def shells() -> AsyncIterator[CommandRegistry]:
     """Yield a registry of commands that is closed however the test ends."""
-    shells = CommandRegistry(alone)
+    shells = CommandRegistry(alone, alone)
     yield shells
     await shells.close()
 

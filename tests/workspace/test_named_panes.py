@@ -223,3 +223,29 @@ async def test_pagers_are_plain_unless_the_configuration_says_otherwise(place: P
     assert plain["output"] == "cat cat cat cat\n"
     assert (own["output"], third["output"]) == ("less 1\n", "cat\n")
     assert person["output"] == "unset unset unset unset\n"
+
+
+async def test_a_list_of_panes_has_the_names_of_this_workspace_only(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons", "cat")
+    async with one_server(place) as wire, one_server(place, "--workspace", "other") as second:
+        ours = (await run(wire, "true", paneId="server"))["paneId"]
+        theirs = (await run(second, "true", paneId="server"))["paneId"]
+        rows = {row["id"]: row.get("pane") for row in (await wire.call("list-panes"))["panes"]}
+        place.tmux("move-pane", "-d", "-s", ours, "-t", "=persons:")
+        moved = {row["id"]: row.get("pane") for row in (await wire.call("list-panes"))["panes"]}
+    assert rows[ours] == moved[ours] == "server"
+    assert rows[theirs] is None
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("send-keys", {"keys": "x"}), ("paste-text", {"content": "x"})]
+)
+async def test_what_is_typed_and_watched_says_whether_it_opened_the_pane(
+    place: Place, tool: str, arguments: dict[str, str]
+) -> None:
+    async with one_server(place) as wire:
+        answers = [await wire.call(tool, **arguments, until="change") for _ in range(2)]
+        key = await wire.call("send-left", until="quiet:100")
+    assert [(row["pane"], row["created"]) for row in answers] == [("main", True), ("main", False)]
+    assert "created" not in key

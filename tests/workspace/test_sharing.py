@@ -29,7 +29,7 @@ async def test_muxpilots_that_ask_for_a_pane_in_the_same_moment_get_the_same(pla
             answers = [answer["result"]["structuredContent"] for answer in await asyncio.gather(*asked)]
             assert len({answer["paneId"] for answer in answers}) == 1
             assert sorted(answer["created"] for answer in answers) == [False, False, True]
-            assert {answer["exitCode"] for answer in answers} == {0}
+            assert {answer["exitCode"] for answer in answers} == {0}, repr([a.get("reason") for a in answers])
     assert windows(place) == [f"agent-home:{name} 200x50 0" for name in NAMES]
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from muxpilot.journal.record_numbers import DAMAGES, read_whole
 from muxpilot.records import record
 from muxpilot.trace import Trace, area
 
@@ -65,7 +66,7 @@ class JobHistory:
         action = self._ACTIONS.get(str(fields.get("t")))
         try:
             return action(self, fields) if action is not None else None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGES as error:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
 
@@ -101,7 +102,7 @@ class JobHistory:
             kind=str(fields["kind"]),
             pane=str(fields["pane"]),
             owner=str(fields["owner"]),
-            asked_ns=int(fields["asked"]),
+            asked_ns=read_whole(fields["asked"]),
             work=dict(fields["work"]),
         )
         self.jobs[job.id] = job
@@ -132,7 +133,7 @@ class JobHistory:
         job = self._find_unfinished(fields)
         if job is None:
             return None
-        job.end = JobEnd(dict(fields["result"]), str(fields["by"]), int(fields["ended"]))
+        job.end = JobEnd(dict(fields["result"]), str(fields["by"]), read_whole(fields["ended"]))
         return job
 
     def _find_unfinished(self, fields: Fields) -> Job | None:

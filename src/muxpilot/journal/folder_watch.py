@@ -7,10 +7,11 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from enum import Enum, auto
+from enum import auto
 from pathlib import Path
 from typing import Any
 
+from muxpilot.records import FastEnum
 from muxpilot.trace import area
 
 _IN_MODIFY, _IN_CREATE, _IN_DELETE, _IN_DELETE_SELF, _IN_MOVE_SELF = 0x2, 0x100, 0x200, 0x400, 0x800
@@ -24,7 +25,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
 _trace = area("tmux")
 
 
-class FolderChange(Enum):
+class FolderChange(FastEnum):
     """What happened in a folder."""
 
     WRITTEN = auto()
@@ -54,6 +55,10 @@ class FolderWatcher:
         self._pollers: dict[OnChange, asyncio.TimerHandle] = {}
         self._library: Any = None
         self._inotify = self._open_inotify() if may_use_inotify else -1
+
+    @property
+    def has_inotify(self) -> bool:
+        return self._inotify >= 0
 
     def watch(self, folder: Path, on_change: OnChange) -> Callable[[], None]:
         """Call `on_change` for each change from now on. Return the function that stops this."""

@@ -71,6 +71,13 @@ class Generation:
         return (self.path / END_FILE).exists()
 
     @property
+    def ended_at(self) -> float | None:
+        """Return when the pipe's program left, in seconds since the epoch; None while it runs."""
+        with suppress(OSError):
+            return (self.path / END_FILE).stat().st_mtime
+        return None
+
+    @property
     def writer_pid(self) -> int | None:
         """Return the process id of the pipe's program, or None before it has started."""
         text = _read_fact(self.path / PID_FILE)

@@ -270,7 +270,7 @@ def _decode(line: bytes) -> Fields | None:
         if int(checksum, 16) != zlib.crc32(text):
             return None
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return fields if isinstance(fields, dict) else None
 

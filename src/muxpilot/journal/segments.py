@@ -101,6 +101,17 @@ class SegmentFiles:
             return os.fstat(file).st_size
         return 0
 
+    def written_at(self, offset: int) -> float | None:
+        """Return when the segment with the byte before an offset was last written: seconds since the epoch.
+
+        None if it is gone.
+        """
+        index = self._index_at(max(offset - 1, 0))
+        if index < len(self.segments):
+            with suppress(OSError), open_segment(self.folder, self.segments[index]) as file:
+                return os.fstat(file).st_mtime
+        return None
+
     def _index_at(self, offset: int) -> int:
         """Return the index of the segment that holds an offset, or of the first one."""
         return max(bisect_right(self.segments, offset, key=lambda segment: segment.offset) - 1, 0)

@@ -99,8 +99,10 @@ class PaneReaders:
 
     async def _reader_of(self, tmux: Tmux, row: Pane) -> PaneReader:
         key = (tmux.socket, row.server_pid, row.id)  # each tmux server counts its pane ids from 0 again
-        if key not in self._readers:
-            await self._close_readers_of_gone_panes(tmux, row.server_pid)
+        reader = self._readers.get(key)
+        if reader is not None:
+            return reader
+        await self._close_readers_of_gone_panes(tmux, row.server_pid)
         return self._readers.setdefault(key, PaneReader(tmux))
 
     async def close(self) -> None:
@@ -281,9 +283,9 @@ class StreamReader:
         before = self.stream.text_before if start == 0 else ""
         is_alternate = self._began_alternate if start == 0 else is_cut and _begins_in_full_screen(data)
         if len(data) <= _RENDERED_AT_ONCE:
-            return render_text(data, before=before, height=row.height, is_alternate=is_alternate)
+            return render_text(data, before=before, shape=row.shape, is_alternate=is_alternate)
         return await asyncio.to_thread(
-            render_text, data, before=before, height=row.height, is_alternate=is_alternate
+            render_text, data, before=before, shape=row.shape, is_alternate=is_alternate
         )
 
     async def _read_last_lines(self, row: Pane, wanted: int) -> tuple[list[str], StreamPosition]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from muxpilot.jobs.job_records import Fields, Job
+from muxpilot.journal.record_numbers import read_seconds, read_whole
 from muxpilot.record.cast import CastPlace
 from muxpilot.records import record
 
 KIND = "recording"
+_LARGEST = 1e15
 WENT_ON = "Another muxpilot had begun the recording; it went on."
 
 
@@ -51,9 +54,9 @@ def describe_place(place: RecordingPlace) -> Fields:
 def parse_place(job: Job) -> RecordingPlace:
     """Return how far a recording was, or raise KeyError, TypeError or ValueError if its record is damaged."""
     fields = {**job.work["place"], **job.progress}
-    numbers = (int(fields[name]) for name in ("began", "bytes", "device", "inode"))
-    size = int(fields["columns"]), int(fields["rows"])
-    return RecordingPlace(str(fields["journal"]), int(fields["offset"]), *size, CastPlace(*numbers))
+    numbers = (read_whole(fields[name]) for name in ("began", "bytes", "device", "inode"))
+    size = read_whole(fields["columns"]), read_whole(fields["rows"])
+    return RecordingPlace(str(fields["journal"]), read_whole(fields["offset"]), *size, CastPlace(*numbers))
 
 
 def path_of(job: Job) -> Path:
@@ -75,8 +78,19 @@ def parse_report(job: Job) -> RecordingReport:
     result = job.end.result if job.end is not None else {}
     return RecordingReport(
         path_of(job),
-        float(result.get("seconds", 0.0)),
-        int(result.get("bytes", 0)),
-        result.get("note"),
-        result.get("failure"),
+        _read_or_zero(result.get("seconds", 0.0)),
+        round(_read_or_zero(result.get("bytes", 0))),
+        _read_text(result.get("note")),
+        _read_text(result.get("failure")),
     )
+
+
+def _read_or_zero(value: object) -> float:
+    """Return a number of a record; 0 for one that is damaged."""
+    with suppress(ValueError, OverflowError):
+        return read_seconds(value, most=_LARGEST)
+    return 0.0
+
+
+def _read_text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -109,7 +109,7 @@ class Dialogue:
         self._typing_lock = typing_lock
         self._timing = timing
         self._trace = trace
-        self._answer = CommandOutput(ready.row.height, 4 * MOST_OUTPUT)
+        self._answer = CommandOutput(ready.row.shape, 4 * MOST_OUTPUT)
         self._exchange: Exchange | None = None
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class Dialogue:
         state = self._detector.state
         exchange = self._exchange = Exchange(
             step,
-            self._row.height,
+            self._row.shape,
             before=self._detector.line,
             has_paste_mode=self._listener.has_paste_mode,
             echoes=not (state.is_canonical and state.has_echo is False),

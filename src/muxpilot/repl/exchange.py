@@ -9,6 +9,7 @@ from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.osc133 import MarkKind, mark_start
 from muxpilot.tasks import ChangeSignal
 from muxpilot.terminal.escapes import PASTE_MODE_BYTES
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.terminal.text import render_lines
 from muxpilot.tmux import Data, End, Gap, PaneStream
 
@@ -36,16 +37,16 @@ class Exchange:
     """
 
     def __init__(
-        self, step: InputStep, height: int, *, before: str, has_paste_mode: bool | None, echoes: bool
+        self, step: InputStep, shape: ScreenShape, *, before: str, has_paste_mode: bool | None, echoes: bool
     ) -> None:
         """Take the text `before` the cursor. `echoes`: the step will be shown when it is typed."""
         self.has_paste_mode = has_paste_mode
         self.text_before_mark: str | None = None  # the answer when a shell of the pane printed its first mark
         self._step = step
         self._before = before
-        self._height = height
+        self._shape = shape
         self._echo: bytearray | None = bytearray() if echoes else None
-        self._output = CommandOutput(height, _KEPT_BYTES)
+        self._output = CommandOutput(shape, _KEPT_BYTES)
         self._output.feed(b"\r\n")  # editors go up a line and down again before their prompt
 
     @property
@@ -82,7 +83,7 @@ class Exchange:
             return self._output.excerpt(_TAIL_BYTES)[0].removeprefix("\n")
         if b"\n" not in self._echo:
             return ""
-        return "\n".join(render_lines(bytes(self._echo), before=self._before, height=self._height))
+        return "\n".join(render_lines(bytes(self._echo), before=self._before, shape=self._shape))
 
     def text(self) -> str:
         if self._echo is not None:
@@ -114,7 +115,7 @@ class Exchange:
         return 0 if len(data) > _LONGEST_ECHO else None
 
     def _shows_step(self, data: bytes) -> bool:
-        shown = "".join(render_lines(data, before=self._before, height=self._height))
+        shown = "".join(render_lines(data, before=self._before, shape=self._shape))
         return _without_blanks(shown).endswith(_without_blanks(self._step.last_echo_line))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from muxpilot.journal.record_numbers import DAMAGES
 from muxpilot.shells.command import Command, ShellBinding, ShellId
 from muxpilot.shells.command_records import Fields, RecordedCommand
-from muxpilot.shells.shell_binding import BehindProgram, InsideCommand, SameShell
+from muxpilot.shells.shell_binding import BehindProgram, InsideCommand, SameShell, UnknownShell
 
 # Returns a command of the same pane by its id.
 FindCommand = Callable[[str], Command | None]
@@ -36,6 +37,13 @@ def load_binding(saved: Fields | None, find: FindCommand) -> ShellBinding | None
     """Return the binding that `save_binding` saved; None if the command may run in any shell."""
     if saved is None:
         return None
+    try:
+        return _load_known(saved, find)
+    except DAMAGES:
+        return UnknownShell()
+
+
+def _load_known(saved: Fields, find: FindCommand) -> ShellBinding | None:
     if saved.get("kind") == "behind":
         shells = [_load_shell(values) for values in saved["shells"]]
         pids = [int(pid) for pid in saved["pids"]]
@@ -53,7 +61,8 @@ def shell_of(recorded: RecordedCommand) -> ShellId | None:
     typed = recorded.typed[-1]
     for depth, values in enumerate(typed.stack):
         if values.get("nonce") == typed.shell:
-            return ShellId(typed.shell, int(values.get("pid") or 0), depth)
+            pid = values.get("pid")
+            return ShellId(typed.shell, pid if isinstance(pid, int) else 0, depth)
     return None
 
 

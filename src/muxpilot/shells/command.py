@@ -17,6 +17,8 @@ from muxpilot.tasks import ChangeSignal
 from muxpilot.tmux import PaneId
 from muxpilot.trace import Trace, area
 
+_trace = area("shells")
+
 
 @record
 class ShellId:
@@ -83,9 +85,11 @@ class Command:
     is_foreign: bool = False  # another muxpilot is responsible for it
     is_restored: bool = False  # it comes from the records: no caller of this muxpilot asked for it
     on_end: Callable[[Command], None] | None = None
+    # Returns when output before an offset was printed, or when the pane ended (None), if that is known.
+    find_end_time: Callable[[int | None], float | None] | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
-    trace: Trace = field(default_factory=lambda: area("shells"))
+    trace: Trace = _trace
     _signal: ChangeSignal = field(default_factory=ChangeSignal)
 
     @property
@@ -199,4 +203,10 @@ class Command:
         self.exit_code = exit_code
         self.reason = " ".join(filter(None, (reason, self.untyped_note))) or None
         self.waiting_for = None
+        if self.ran_in is not None:
+            self.binding = None  # it may hold the command before, and that the one before it
         self.ended_at = time.monotonic()
+        # A restored command may have ended long before this muxpilot looks.
+        known = self.find_end_time(self.end_offset) if self.find_end_time is not None else None
+        if known is not None:
+            self.ended_at = min(self.ended_at, max(known, self.submitted_at))

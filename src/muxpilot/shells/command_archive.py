@@ -11,6 +11,7 @@ from pathlib import Path
 from muxpilot.errors import MuxpilotError, Unavailable
 from muxpilot.journal.owners import OwnerState
 from muxpilot.journal.record_log import RecordLog
+from muxpilot.journal.record_numbers import DAMAGES
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_records import JournalPlace, RecordedCommand
 from muxpilot.shells.command_restore import CommandReplay, end_of, restore_command
@@ -39,6 +40,14 @@ class CommandArchive:
                 if recorded is not None:
                     return _pane_of(folder), recorded
         return None
+
+    async def has_records(self, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether there are records of a pane, as far as they can be found."""
+        try:
+            folders = await tmux.streams.journals.pane_folders()
+        except MuxpilotError:
+            return False
+        return any(_pane_of(folder) == pane and (folder / RECORDS_FILE).exists() for folder in folders)
 
     async def list_all(self, tmux: Tmux) -> list[tuple[PaneId, RecordedCommand]]:
         """Return all commands of a server with their panes, in the order of asking."""
@@ -101,9 +110,10 @@ class CommandArchive:
         if stream is None:
             command.output.lost_bytes = 1
             return None
+        command.find_end_time = stream.written_at
         try:
             replay = CommandReplay(command, recorded, stream)
-        except (KeyError, TypeError, ValueError) as error:
+        except DAMAGES as error:
             command.trace.warning("records of shells are damaged", error=error)
             command.output.lost_bytes = 1
             return None

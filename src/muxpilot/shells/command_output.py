@@ -1,7 +1,7 @@
 """The output of a command: terminal bytes become the text that a person would have seen, within limits.
 
 Text is rendered while it comes. Lines that no cursor movement can reach any more are settled and go to the
-spool; the last screenful may still change. Plain text and colours do not need a screen model.
+spool; the last screenful may still change. Plain text and colours do not need a page.
 """
 
 from __future__ import annotations
@@ -14,43 +14,58 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 from muxpilot.records import record
-from muxpilot.terminal.escapes import ESC, SGR_SEQUENCE, TORN_OUTPUT
-from muxpilot.terminal.text import TextScreen
+from muxpilot.terminal.escapes import ESC, OSC_STRING, SGR, TORN_PLAIN
+from muxpilot.terminal.shape import ANY_SHAPE, ScreenShape
+from muxpilot.terminal.text import TextPage, is_plain
 from muxpilot.trace import area
 
 _trace = area("shells")
 
-_COLOUR = re.compile(SGR_SEQUENCE)
+_TITLE_OR_LINK = re.compile(OSC_STRING)
+_STRING_END = ESC + "\\"
 # The beginning of a sequence, or of a line end, whose rest has not come yet.
-_TORN = re.compile(TORN_OUTPUT)
+_TORN = re.compile(TORN_PLAIN)
 
+# Takes secrets out of a text. It gets what is before the text, the text, and what is after it.
+HideSecrets = Callable[[str, str, str], str]
+# How much before and after a part is searched with it.
+_MARGIN = 1 << 13
+
+_LONGEST_TORN = 128
 _IN_MEMORY = 1 << 20
 _TAIL = 1 << 20
 
 
 class OutputRenderer:
-    """Renders bytes as text. Text that cannot change any more is taken out with `take_settled`."""
+    """Renders bytes as text. Text that cannot change any more is taken out with `take_settled`.
 
-    def __init__(self, height: int) -> None:
-        self._height = height
+    `keeps_colours`: the sequences for colours stay in lines that the command does not redraw.
+    """
+
+    def __init__(self, shape: ScreenShape, *, keeps_colours: bool = False) -> None:
+        self._shape = shape
+        self._keeps_colours = keeps_colours
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._torn = ""
-        self._open = ""  # the last lines, while no screen is needed
-        self._screen: TextScreen | None = None
+        self._torn = ""  # the end of the data, whose meaning depends on what follows; only of plain text
+        self._open = ""  # the last lines, while no page is needed
+        self._last_char = ""  # what a sequence may repeat
+        self._page: TextPage | None = None
         self._settled: list[str] = []
 
     def feed(self, data: bytes, *, is_last: bool = False) -> None:
         """Render the next bytes of the output."""
         text = self._torn + self._decoder.decode(data, final=is_last)
-        torn = None if is_last else _TORN.search(text)
-        self._torn = torn[0] if torn is not None else ""
-        text = text[: torn.start()] if torn is not None else text
-        if ESC in text:
-            text = _COLOUR.sub("", text)
-        plain = text.replace("\r\n", "\n")
-        if self._screen is None and _is_plain(plain):
-            self._open += plain
-        else:
+        self._torn = ""
+        if self._page is None and not is_last:
+            torn = _TORN.search(text, max(0, len(text) - _LONGEST_TORN))
+            if torn is not None:
+                text, self._torn = text[: torn.start()], torn[0]
+        coloured = _TITLE_OR_LINK.sub("", text) if ESC in text else text
+        plain = _without_colours(coloured)
+        if self._page is None and is_plain(plain, follows=_without_colours(self._open[-_LONGEST_TORN:])):
+            self._open += (coloured if self._keeps_colours else plain).replace("\r\n", "\n")
+            self._last_char = _find_last_char(text) if text else self._last_char
+        elif text:
             self._draw(text)
         self._settle()
 
@@ -60,47 +75,53 @@ class OutputRenderer:
 
     def open_text(self) -> str:
         """Return the text that further output may still change."""
-        if self._screen is None:
-            return self._open
-        return "\n".join(self._screen.lines())
+        return self._open if self._page is None else self._page.text()
 
     @property
     def is_redrawn(self) -> bool:
         """Return whether the command moves in lines that it has printed, such as a progress bar."""
-        return self._screen is not None
+        return self._page is not None
 
     def finish(self) -> str:
         """Return all text that was not taken yet; no more output follows."""
         self.feed(b"", is_last=True)
         text = self.take_settled() + self.open_text()
-        self._open, self._screen = "", None
+        self._open, self._page = "", None
         return text
 
     def _draw(self, text: str) -> None:
-        if self._screen is None:
-            self._screen = TextScreen(self._height, keeps_tabs=True)
-            self._screen.write(self._open.replace("\n", "\r\n"))
+        if self._page is None:
+            self._page = TextPage(self._shape, keeps_tabs=True)
+            self._page.write(self._open.replace("\n", "\r\n"))
+            self._page.last_char = self._last_char
             self._open = ""
-        self._screen.write(text)
-        self._settled += [line + "\n" for line in self._screen.take_scrolled_off()]
-        if self._screen.is_plain_text:
-            self._open, self._screen = "\n".join(self._screen.lines()), None
+        self._page.write(text)
+        self._settled.append(self._page.take_scrolled_off())
+        if self._page.is_plain_text:
+            self._open, self._last_char, self._page = self._page.text(), self._page.last_char, None
 
     def _settle(self) -> None:
         """Settle all plain lines but the last screenful."""
-        if self._screen is not None or len(self._open) < 2 * self._height:
+        height = self._shape.rows
+        if self._page is not None or len(self._open) < 2 * height:
             return
-        lines = self._open.count("\n")
-        if lines > 2 * self._height:
+        if self._open.count("\n") > 2 * height:
             cut = len(self._open)
-            for _ in range(self._height + 1):
+            for _ in range(height + 1):
                 cut = self._open.rfind("\n", 0, cut)
             self._settled.append(self._open[: cut + 1])
             self._open = self._open[cut + 1 :]
 
 
-def _is_plain(text: str) -> bool:
-    return text.replace("\n", "").replace("\t", "").isprintable()
+def _without_colours(text: str) -> str:
+    return SGR.sub("", text) if ESC in text else text
+
+
+def _find_last_char(text: str) -> str:
+    """Return what a sequence after this text can repeat; nothing after another sequence or a line end."""
+    start = text.rfind(ESC)
+    is_sequence = start >= 0 and (SGR.fullmatch(text, start) or _TITLE_OR_LINK.fullmatch(text, start))
+    return "" if is_sequence or text.endswith(_STRING_END) else text[-1].strip("\n\t")
 
 
 class OutputSpool:
@@ -235,9 +256,11 @@ class NewOutput:
 class CommandOutput:
     """The output of one command, while it runs and afterwards."""
 
-    def __init__(self, height: int, limit_bytes: int) -> None:
-        self._height, self._limit_bytes = height, limit_bytes
-        self._renderer: OutputRenderer | None = OutputRenderer(height)
+    def __init__(
+        self, shape: ScreenShape = ANY_SHAPE, limit_bytes: int = 0, *, keeps_colours: bool = False
+    ) -> None:
+        self._shape, self._limit_bytes, self.keeps_colours = shape, limit_bytes, keeps_colours
+        self._renderer: OutputRenderer | None = self._new_renderer()
         self._spool = OutputSpool(limit_bytes)
         self.lost_bytes = 0
         self.on_bytes: Callable[[bytes], None] | None = None  # also gets each byte as it comes
@@ -253,7 +276,10 @@ class CommandOutput:
     def restart(self) -> None:
         """Discard the output so far: it was printed by another command."""
         self._spool.close()
-        self._renderer, self._spool = OutputRenderer(self._height), OutputSpool(self._limit_bytes)
+        self._renderer, self._spool = self._new_renderer(), OutputSpool(self._limit_bytes)
+
+    def _new_renderer(self) -> OutputRenderer:
+        return OutputRenderer(self._shape, keeps_colours=self.keeps_colours)
 
     def finish(self) -> None:
         """Settle the last lines; no more output follows."""
@@ -274,12 +300,12 @@ class CommandOutput:
         """Return why a part of the output could not be kept; empty if all was."""
         return self._spool.disk_error
 
-    def excerpt(self, limit: int) -> tuple[str, bool]:
+    def excerpt(self, limit: int, hide: HideSecrets | None = None) -> tuple[str, bool]:
         """Return the text, or its head and tail with a note between them; and whether it was cut."""
         still_open = self._open
         size = self._spool.size + len(still_open)
         if size <= limit:
-            return (self._spool.read_ends(limit)[0] + still_open).decode("utf-8", "replace"), False
+            return _decode(self._spool.read_ends(limit)[0] + still_open, hide), False
         head, tail = self._spool.read_ends(min(limit, self._spool.size))
         everything = (tail or head) + still_open
         half = limit // 2
@@ -287,17 +313,24 @@ class CommandOutput:
         last = _whole_characters(everything[len(everything) - (limit - half) :], at_end=False)
         left_out = size - len(first) - len(last)
         note = f"\n[… {left_out} bytes left out …]\n"
-        return first.decode("utf-8", "replace") + note + last.decode("utf-8", "replace"), True
+        if hide is None:
+            return _decode(first) + note + _decode(last), True
+        following = self.slice(len(first), _MARGIN).text
+        before = self.slice(max(0, size - len(last) - _MARGIN), min(_MARGIN, size - len(last))).text
+        return hide("", _decode(first), following) + note + hide(before, _decode(last), ""), True
 
-    def full_text(self) -> tuple[str, bool]:
+    def full_text(self, hide: HideSecrets | None = None) -> tuple[str, bool]:
         """Return all text that is kept, with a note at its end if there was more; and whether there was."""
         kept, beyond = self._spool.read_kept()
         if not beyond:
-            return (kept + self._open).decode("utf-8", "replace"), False
+            return _decode(kept + self._open), False
         note = f"\n[… {beyond + len(self._open)} bytes more were not kept …]\n"
-        return kept.decode("utf-8", "replace") + note, True
+        text = _decode(kept)
+        if hide is not None:  # where it is cut; all of it is searched later, in a thread
+            text = text[:-_MARGIN] + hide(text[-2 * _MARGIN : -_MARGIN], text[-_MARGIN:], "")
+        return text + note, True
 
-    def slice(self, offset: int, limit: int) -> OutputPart:
+    def slice(self, offset: int, limit: int, hide: HideSecrets | None = None) -> OutputPart:
         """Return at most `limit` bytes from an offset on, as whole characters."""
         still_open, spool = self._open, self._spool
         size = spool.size + len(still_open)
@@ -310,7 +343,10 @@ class CommandOutput:
             at = max(0, begin - spool.size)
             data += still_open[at : at + limit - len(data)]
         whole = _whole_characters(_whole_characters(data, at_end=False), at_end=True)
-        text = whole.decode("utf-8", "replace")
+        text = _decode(whole)
+        if hide is not None:
+            room = 0 if note else min(_MARGIN, begin)
+            text = hide(self.slice(begin - room, room).text, text, self.slice(begin + limit, _MARGIN).text)
         return OutputPart(text, is_cut=offset > 0 or begin + len(data) < size, note=note)
 
     def read_from(self, offset: int, limit: int) -> NewOutput:
@@ -326,6 +362,11 @@ class CommandOutput:
     def close(self) -> None:
         self._renderer = None
         self._spool.close()
+
+
+def _decode(data: bytes, hide: HideSecrets | None = None) -> str:
+    text = data.decode("utf-8", "replace")
+    return text if hide is None else hide("", text, "")
 
 
 def _whole_characters(data: bytes, *, at_end: bool) -> bytes:

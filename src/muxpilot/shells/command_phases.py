@@ -18,11 +18,12 @@ event that has no row changes nothing: a command that has ended stays as it is, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import NamedTuple
 
+from muxpilot.records import FastEnum
 
-class CommandStatus(Enum):
+
+class CommandStatus(FastEnum):
     """How far a command is; the values are words of the answers of tools."""
 
     QUEUED = "queued"
@@ -33,12 +34,13 @@ class CommandStatus(Enum):
     CANCELLED = "cancelled"
     LOST = "lost"
 
-    @property
-    def is_final(self) -> bool:
-        return self not in (CommandStatus.QUEUED, CommandStatus.RUNNING)
+    is_final: bool
+
+    def __init__(self, word: str) -> None:
+        self.is_final = word not in ("queued", "running")  # an attribute: it is asked for often
 
 
-class CommandEvent(Enum):
+class CommandEvent(FastEnum):
     """What happens to a command."""
 
     BEGIN = "its first line is about to be typed"
@@ -51,7 +53,7 @@ class CommandEvent(Enum):
     LOSE = "its end cannot be known, or it can never be typed"
 
 
-class CommandAction(Enum):
+class CommandAction(FastEnum):
     """What is done with a transition."""
 
     START = "forget why it waited"

@@ -32,8 +32,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from muxpilot.journal.record_numbers import DAMAGES, read_seconds, read_whole
 from muxpilot.records import record
 from muxpilot.shells.command_phases import CommandStatus
+from muxpilot.terminal.shape import WIDEST, ScreenShape
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, area
 
@@ -41,8 +43,11 @@ Fields = Mapping[str, Any]
 
 # The end of a command that was never typed, because its caller did not want to wait. It is forgotten.
 REFUSED = "refused"
+_FINAL_STATUSES = frozenset(status.value for status in CommandStatus if status.is_final)
 # The newest tickets are remembered. More than one matters only where several muxpilots type at once.
 _MOST_TICKETS = 200
+_MOST_ROWS = 10_000
+_LONGEST_DELAY_S = 3600.0
 
 
 @record
@@ -85,7 +90,7 @@ class RecordedCommand:
     text: str
     owner: str
     asked_ns: int
-    height: int
+    shape: ScreenShape
     delay_s: float = 0.0
     binding: Fields | None = None  # which shell it is meant for
     typed: list[TypingRecord] = field(default_factory=list)
@@ -121,7 +126,7 @@ class CommandHistory:
         action = self._ACTIONS.get(str(fields.get("t")))
         try:
             return action(self, fields) if action is not None else None
-        except (KeyError, TypeError, ValueError) as error:
+        except DAMAGES as error:
             self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
             return None
 
@@ -188,14 +193,14 @@ class CommandHistory:
         if fields["id"] in self.commands:
             return None
         # The order of the records counts. Two muxpilots may have looked at the clock in another order.
-        self._last_asked_ns = max(int(fields["asked"]), self._last_asked_ns + 1)
+        self._last_asked_ns = max(read_whole(fields["asked"]), self._last_asked_ns + 1)
         command = RecordedCommand(
             id=str(fields["id"]),
             text=str(fields["text"]),
             owner=str(fields["owner"]),
             asked_ns=self._last_asked_ns,
-            height=int(fields["height"]),
-            delay_s=float(fields.get("delay", 0.0)),
+            shape=_read_shape(fields),
+            delay_s=read_seconds(fields.get("delay", 0.0), most=_LONGEST_DELAY_S),
             binding=fields.get("binding"),
         )
         self.commands[command.id] = self._unfinished[command.id] = command
@@ -205,12 +210,12 @@ class CommandHistory:
         ticket = self._on_ticket_of(fields)
         typed = TypingRecord(
             ticket,
-            JournalPlace(str(fields["journal"]), int(fields["offset"])),
+            JournalPlace(str(fields["journal"]), read_whole(fields["offset"])),
             shell=str(fields["shell"]),
-            stack=list(fields["stack"]),
+            stack=[dict(values) for values in fields["stack"]],
             text=str(fields.get("text", "")),
-            line=int(fields.get("line", 0)),
-            pane_pid=int(fields.get("pane_pid", 0)),
+            line=read_whole(fields.get("line", 0)),
+            pane_pid=read_whole(fields.get("pane_pid", 0)),
         )
         command = self._find_unfinished(fields)
         if command is None or any(known.ticket == ticket for known in command.typed):
@@ -272,13 +277,13 @@ class CommandHistory:
             del self.commands[command.id], self._unfinished[command.id]
             return command
         exit_code, reason = fields["exit"], fields.get("reason")
-        is_known = fields["status"] in {status.value for status in CommandStatus if status.is_final}
+        is_known = fields["status"] in _FINAL_STATUSES
         command.end = EndedCommand(
             status=str(fields["status"]) if is_known else CommandStatus.LOST.value,
-            exit_code=None if exit_code is None else int(exit_code),
+            exit_code=None if exit_code is None else read_whole(exit_code),
             reason=None if reason is None else str(reason),
-            ended_ns=int(fields["ended"]),
-            place=JournalPlace(str(fields["journal"]), int(fields["offset"])),
+            ended_ns=read_whole(fields["ended"]),
+            place=JournalPlace(str(fields["journal"]), read_whole(fields["offset"])),
         )
         del self._unfinished[command.id]
         return command
@@ -302,6 +307,14 @@ def shell_record(nonce: str, inside: str) -> Fields:
     return {"t": "shell", "nonce": nonce, "inside": inside}
 
 
+def _read_shape(fields: Fields) -> ScreenShape:
+    """Return the shape of the pane when a command was asked for. Older records have only its height."""
+    rows = read_whole(fields["height"], most=_MOST_ROWS)
+    columns = read_whole(fields.get("columns", WIDEST), most=WIDEST)
+    is_joined, repeats_all = fields.get("rules", (True, True))
+    return ScreenShape(columns, rows, is_joined=bool(is_joined), repeats_all=bool(repeats_all))
+
+
 def ask_record(command: RecordedCommand) -> Fields:
     """Return the record of a command that is asked for."""
     return {
@@ -310,7 +323,9 @@ def ask_record(command: RecordedCommand) -> Fields:
         "text": command.text,
         "owner": command.owner,
         "asked": command.asked_ns,
-        "height": command.height,
+        "height": command.shape.rows,
+        "columns": command.shape.columns,
+        "rules": [command.shape.is_joined, command.shape.repeats_all],
         "delay": command.delay_s,
         "binding": command.binding,
     }

@@ -16,7 +16,7 @@ from muxpilot.shells.command_policy import CommandPolicy
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines, find_half_typed
 from muxpilot.shells.pane_commands import PaneCommands
-from muxpilot.shells.pane_context import CommandTypingLock
+from muxpilot.shells.pane_context import CommandPaneLock
 from muxpilot.shells.pane_exit import close_abandoned_pane
 from muxpilot.shells.pane_log import RecordLimits
 from muxpilot.shells.told_commands import ToldCommands
@@ -39,7 +39,8 @@ class CommandRegistry:
 
     def __init__(
         self,
-        typing_lock: CommandTypingLock,
+        typing_lock: CommandPaneLock,
+        submission_lock: CommandPaneLock,
         *,
         output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
         kept_commands: int = KEPT_COMMANDS,
@@ -50,15 +51,15 @@ class CommandRegistry:
         """Take the limits. `has_hint`: the settings say which shell is in panes where detection fails."""
         self.timing = timing or ShellTiming()
         self._typing_lock = typing_lock
+        self._submission_lock = submission_lock
         self._output_limit_bytes = output_limit_bytes
-        self._kept_commands = kept_commands
-        self._kept_s = kept_s
+        self.keeps_colours = False  # in the output of new commands: for a terminal, never for a tool's answer
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
         self.agent_lines = AgentLines()
         self._commands: dict[str, Command] = {}
         self._limits = RecordLimits(kept_commands, kept_s)
-        self._archive = CommandArchive(output_limit_bytes, self._limits)
+        self.archive = CommandArchive(output_limit_bytes, self._limits)
         self.policy = CommandPolicy()
         self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
@@ -82,17 +83,19 @@ class CommandRegistry:
         called with the command before it can begin.
         """
         text = validate_command(text)
-        shell = await self.open_pane(tmux, pane)
-        await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
-        output = CommandOutput(shell.pane.row.height, self._output_limit_bytes)
-        command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
-        command.trace = shell.trace.child(command=command.id)
-        await self._bind(shell, command)
-        self._forget_old_commands(allowed_surplus=_SURPLUS)
-        self._commands[command.id] = command
-        if prepare is not None:
-            prepare(command)
-        shell.submit(command, call=call)
+        async with self._submission_lock(tmux, pane, holder=f"call-{call}"):
+            shell = await self.open_pane(tmux, pane)
+            await tmux.streams.reconnect(pane)  # or the end of the command would not be seen
+            shape, limit = shell.pane.row.shape, self._output_limit_bytes
+            output = CommandOutput(shape, limit, keeps_colours=self.keeps_colours)
+            command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
+            command.trace = shell.trace.child(command=command.id)
+            await self._bind(shell, command)
+            self._forget_old_commands(allowed_surplus=_SURPLUS)
+            self._commands[command.id] = command
+            if prepare is not None:
+                prepare(command)
+            shell.submit(command, call=call)
         await self._wait_for_admission(command)
         return command
 
@@ -225,7 +228,7 @@ class CommandRegistry:
             pane, recorded = found
             if recorded.end is None:
                 await self._open_for(tmux, pane)
-            known = self._commands.get(command_id) or await self._archive.restore(tmux, pane, recorded)
+            known = self._commands.get(command_id) or await self.archive.restore(tmux, pane, recorded)
             self._commands[command_id] = known
         shell = self._find_pane_of(known)
         if shell is not None and shell.end_reason is None:
@@ -234,7 +237,7 @@ class CommandRegistry:
 
     async def _find_recorded(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
         try:
-            return await self._archive.find(tmux, command_id)
+            return await self.archive.find(tmux, command_id)
         except NoServer:
             return None  # a server that is not running has no panes
 
@@ -248,14 +251,14 @@ class CommandRegistry:
 
     async def _end_commands_of(self, tmux: Tmux, pane: PaneId) -> None:
         """Find out how the commands of a dead pane have ended, then close the pane if that is ours to do."""
-        for place, recorded in await self._archive.list_all(tmux):
+        for place, recorded in await self.archive.list_all(tmux):
             if place == pane and recorded.end is None and recorded.id not in self._commands:
-                self._commands[recorded.id] = await self._archive.restore(tmux, pane, recorded)
+                self._commands[recorded.id] = await self.archive.restore(tmux, pane, recorded)
         await close_abandoned_pane(tmux, pane)
 
     async def recover(self, tmux: Tmux) -> None:
         """Look after the commands of a server whose muxpilot is gone."""
-        for pane in await self._archive.list_abandoned_panes(tmux):
+        for pane in await self.archive.list_abandoned_panes(tmux):
             await self._open_for(tmux, pane)
         for row in await tmux.panes.list():
             if row.is_dead:
@@ -270,7 +273,7 @@ class CommandRegistry:
         """
         found: list[tuple[PaneId, RecordedCommand]] = []
         with suppress(NoServer):
-            for place, recorded in await self._archive.list_all(tmux):
+            for place, recorded in await self.archive.list_all(tmux):
                 if recorded.id in self._commands or pane not in (None, place):
                     continue
                 if recorded.end is None:
@@ -316,7 +319,7 @@ class CommandRegistry:
 
     def add_untracked(self, tmux: Tmux, pane: PaneId, text: str) -> Command:
         """Record a text that was only typed, whose result is not known."""
-        command = Command(tmux.socket, pane, text, CommandOutput(1, 0), status=CommandStatus.RUNNING)
+        command = Command(tmux.socket, pane, text, CommandOutput(), status=CommandStatus.RUNNING)
         command.reason = "The text was only typed; nothing of it is tracked."
         command.is_tracked, command.ended_at = False, command.submitted_at
         self._commands[command.id] = command
@@ -379,13 +382,13 @@ class CommandRegistry:
         """Forget ended commands that are too many or too old, but look for them only now and then."""
         now = time.monotonic()
         is_soon = now < self._forgot_at + self.timing.forget_every_s
-        if len(self._commands) <= self._kept_commands + allowed_surplus and is_soon:
+        if len(self._commands) <= self._limits.most + allowed_surplus and is_soon:
             return
         self._forgot_at = now
         ended = [command for command in self._commands.values() if command.ended_at is not None]
-        surplus = max(0, len(ended) - self._kept_commands)
+        surplus = max(0, len(ended) - self._limits.most)
         for index, command in enumerate(ended):
-            if index < surplus or now - (command.ended_at or now) > self._kept_s:
+            if index < surplus or now - (command.ended_at or now) > self._limits.kept_s:
                 del self._commands[command.id]
                 self.told_commands.forget(command.id)
                 command.output.close()

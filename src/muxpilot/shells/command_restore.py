@@ -28,7 +28,7 @@ def restore_command(
         socket,
         pane,
         recorded.text,
-        CommandOutput(recorded.height, output_limit),
+        CommandOutput(recorded.shape, output_limit),
         recorded.delay_s,
         id=recorded.id,
         is_cancelled=recorded.is_cancelled,

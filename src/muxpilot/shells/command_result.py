@@ -50,8 +50,10 @@ class CommandResult:
         timed_out: bool = False,
         names_command: bool = False,
         notes: tuple[str, ...] = (),
+        created: bool | None = None,
+        last_note: str = "",
     ) -> CommandResult:
-        """Return the result with a part of the output. `notes` are added to the reason."""
+        """Return the result with a part of the output. Notes are added to the reason."""
         output = command.output
         return cls(
             command_id=command.id,
@@ -66,7 +68,8 @@ class CommandResult:
             waiting_for=_waiting_word(command),
             elapsed_ms=round(command.elapsed_s * 1000),
             cursor=cursor,
-            reason=" ".join(filter(None, (command.reason, *notes, part.note, *_record_notes(command)))),
+            created=created,
+            reason=_join_reasons(command, *notes, part.note, *_record_notes(command), last_note),
             output_bytes=output.size if part.is_cut else 0,
             resource_uri=resource_uri if part.is_cut else "",
             command=command.text if names_command else "",
@@ -91,6 +94,10 @@ class CommandResult:
             cursor=None,
             reason=reason,
         )
+
+
+def _join_reasons(command: Command, *notes: str) -> str:
+    return " ".join(filter(None, (command.reason, *notes)))
 
 
 def _waiting_word(command: Command) -> str | None:

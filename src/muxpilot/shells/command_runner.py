@@ -150,7 +150,7 @@ class CommandRun:
 
     async def _wait_for_next_line(self, *, is_last: bool) -> bool:
         """Return False when the next line may be typed, True when no more is to be typed."""
-        if self._shell.kind.has_key:
+        if self._shell.kind.line_error and not self._command.is_foreign:
             await self._check_start()
         activity, timing = self._pane.activity, self._pane.timing
         pause_s, checked_offset, requests = timing.first_input_check_s, -1, activity.recheck_requests
@@ -165,10 +165,13 @@ class CommandRun:
             if activity.read_offset != checked_offset:
                 pause_s = timing.first_input_check_s
             is_requested, requests = requests != activity.recheck_requests, activity.recheck_requests
-            if activity.silence_s() >= pause_s or is_requested:
-                checked_offset, pause_s = activity.read_offset, min(2 * pause_s, timing.longest_input_check_s)
+            if (silence_s := activity.silence_s()) >= pause_s or is_requested:
+                checked_offset = activity.read_offset
                 if await self._check_waiting():
                     return True
+                # The next check comes after twice the silence, and at most so much later.
+                later_s = min(silence_s, timing.longest_input_check_s)
+                pause_s = max(pause_s, silence_s + later_s)
             wait_s = max(pause_s - activity.silence_s(), timing.shortest_input_wait_s)
             await activity.wait_for_change(wait_s, since=changes)
         return True
@@ -179,11 +182,9 @@ class CommandRun:
         fish keeps a line that is incomplete, or that it finds wrong.
         """
         shell, pane = self._shell, self._pane
-        await pane.activity.wait_until(lambda: shell.phase is not Phase.TYPED, pane.timing.command_start_s)
-        if not self._is_typed() or not await pane.ask_typed_length(shell) or not self._is_typed():
+        if not await self._is_line_kept() or not await pane.ask_typed_length(shell) or not self._is_typed():
             return
-        prefix, printed = shell.kind.line_error, shell.line.text_after_echo()
-        _, error, message = printed.partition(prefix) if prefix else (printed, b"", b"")
+        _, error, message = shell.line.text_after_echo().partition(shell.kind.line_error)
         if not error:
             pane.stack.handle(shell, ShellEvent.LINE_KEPT)
             return
@@ -191,6 +192,21 @@ class CommandRun:
         pane.stack.handle(shell, ShellEvent.LINE_REFUSED)
         shell.status = _NOT_FOUND_STATUS
         await pane.clear_line(shell)
+
+    async def _is_line_kept(self) -> bool:
+        """Return whether the shell still reads its terminal, or may, after the line was typed.
+
+        The key must not be pressed before: a program that starts now would read it.
+        """
+        activity, timing = self._pane.activity, self._pane.timing
+        for _ in range(timing.command_start_checks):
+            await activity.wait_until(lambda: not self._is_typed(), timing.command_start_s)
+            if not self._is_typed() or activity.end_reason is not None:
+                return False
+            state = await self._pane.read_state()
+            if not state.is_known or self._is_back_at_prompt(state):
+                return self._is_typed()
+        return False
 
     def _is_typed(self) -> bool:
         return self._shell.phase is Phase.TYPED
@@ -209,9 +225,11 @@ class CommandRun:
         pane, command = self._pane, self._command
         if command.is_foreign and self._shell.line.untyped_lines:
             return False  # another muxpilot types its next line in a moment
+        offset = pane.activity.read_offset
         try:
             state = await pane.read_state()
             line = await pane.tmux.capture.text_before_cursor(pane.pane)
+            await pane.read_all_output()
         except Unavailable as error:
             if not pane.is_remote:
                 raise
@@ -220,13 +238,16 @@ class CommandRun:
         if pane.is_remote and not pane.tmux.streams.is_receiving(pane.pane):
             command.trace.debug("not checked: the stream is interrupted")
             return False  # the end may have been in the gap; this is known when the stream is back
-        if self._is_stream_behind(line):
+        if pane.activity.read_offset != offset or self._is_stream_behind(line):
             command.trace.debug("not checked: the stream is behind the screen")
             return False
         return await self._judge_waiting(state, line)
 
     async def _judge_waiting(self, state: ForegroundState, line: str) -> bool:
         command, pane = self._command, self._pane
+        if self._is_line_untaken(state):
+            command.trace.debug("not checked: the shell has not taken the line yet")
+            return False
         if self._has_ended_in_gap(state):
             pane.stack.drop(self._shell, "The command ended while its output was interrupted.")
             return True
@@ -249,6 +270,11 @@ class CommandRun:
             )
         command.set_waiting(kind, describe_input(kind, state, line) if kind else None)
         return False
+
+    def _is_line_untaken(self, state: ForegroundState) -> bool:
+        """Return whether the shell reads because our line has not reached it yet, not for its command."""
+        is_reading = self._is_typed() and state.foreground_pid == self._shell.pid
+        return is_reading and self._pane.activity.silence_s() < self._pane.timing.line_taken_s
 
     async def _is_full_screen(self) -> bool:
         return (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate

@@ -40,3 +40,8 @@ def may_be_echo_of(echo: bytes, line: str, *, is_decorated: bool) -> bool:
         return True
     left = iter(shown)
     return is_decorated and all(byte in left for byte in typed)
+
+
+def shows_text(data: bytes) -> bool:
+    """Return whether a line editor has printed any character, even if it has removed it again."""
+    return bool(_INVISIBLE.sub(b"", data))

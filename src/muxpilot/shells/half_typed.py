@@ -91,6 +91,9 @@ async def _find_by_marks(shell: PaneCommands) -> str:
         return ""
     await pane.sync_with_tmux()
     text = pane.text_after_prompt(innermost)
-    if text and innermost.kind.has_key and await pane.ask_typed_length(innermost) == 0:
-        return ""  # a hint of the line editor, not typed text
-    return text
+    if not innermost.kind.has_key or not pane.may_have_typed_text(innermost):
+        return text
+    length = await pane.ask_typed_length(innermost)
+    if length == 0 or innermost.phase is not Phase.PROMPT:
+        return ""  # a hint of the line editor, not typed text; or a person has entered it
+    return pane.text_after_prompt(innermost) or text

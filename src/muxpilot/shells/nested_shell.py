@@ -19,7 +19,8 @@ class PromptState:
 
     offset: int = 0  # in the stream, after the prompt's last byte
     since: bytearray = field(default_factory=bytearray)  # printed after the prompt, before our typing
-    typed_length: int | None = None  # how much is typed, as the private key reported last
+    # How much is typed, as the private key reported last, for a muxpilot. None: it has not answered yet.
+    typed_length: int | None = 0
     person_typed_at: int | None = None  # the stream's end when text of a person was found at the prompt
     may_have_typeahead: bool = False  # the last command ran long enough for a person to type ahead
     is_first: bool = True  # we have typed nothing at its prompt yet

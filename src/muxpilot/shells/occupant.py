@@ -18,6 +18,9 @@ _OR_ELSE = "use another pane, or set queue to true to wait"
 _USE_REPL = "Talk to it with run-in-repl"
 _ANSWER = "Answer with send-keys"
 _PRESS = "Press keys with send-keys"
+_ASK_PERSON = "Let a person enter it (ask-person with secret), or answer with send-keys"
+# Which tool answers each kind of input.
+_ADVICE = {"key": _PRESS, "pager": _PRESS, "editor": _PRESS, "password": _ASK_PERSON}
 
 
 @record
@@ -103,7 +106,7 @@ def describe_program(state: ForegroundState, line: str, *, is_alternate: bool) -
         text, advice = f"{name} is in front, at its prompt: {shown!r}.", _USE_REPL
     elif kind is not None:
         text = f"{name} is in front and waits for {INPUT_WORDS.get(kind, kind)}: {shown!r}."
-        advice = _PRESS if kind == "key" else _ANSWER
+        advice = _ADVICE.get(kind, _ANSWER)
     elif state.is_remote and not state.is_known:
         text = f"{name} is in front, and no shell is known to be at its prompt behind it: {shown!r}."
         advice = "Use run-in-repl for a REPL there, send-keys for anything else"
@@ -114,8 +117,9 @@ def describe_program(state: ForegroundState, line: str, *, is_alternate: bool) -
 
 def describe_waiting_command(command: Command) -> Obstacle:
     """Return the obstacle that a command of ours is which waits for input."""
-    advice = _PRESS if command.waiting_for in ("key", "pager", "editor") else _ANSWER
+    advice = _ADVICE.get(command.waiting_for or "", _ANSWER)
     if _USE_REPL in (command.reason or ""):
         advice = _USE_REPL
-    text = f"The command {command.text[:80]!r} runs there. {command.reason or ''}".rstrip()
+    reason = (command.reason or "").removesuffix(f" {advice}.")
+    text = f"The command {command.text[:80]!r} runs there. {reason}".rstrip()
     return Obstacle(text, f"{advice}, {_OR_ELSE}", is_occupant=True)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 
-from muxpilot.records import record
+from muxpilot.records import FastEnum, record
 from muxpilot.terminal.escapes import (
     BEL_BYTES,
     ESC_BYTES,
@@ -27,7 +26,7 @@ from muxpilot.terminal.escapes import (
 _INTRODUCER = OSC_BYTES + b"133;"
 
 
-class MarkKind(Enum):
+class MarkKind(FastEnum):
     """The kind of a mark; the values are the letters in the sequence."""
 
     LOADED = "I"  # the integration is loaded; the value is the shell's name

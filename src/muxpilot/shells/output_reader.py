@@ -138,6 +138,7 @@ class ShellOutputReader:
         """Begin the recorded lines that were typed at this offset or before."""
         while self._lines and self._lines[0].offset <= offset:
             self._lines.pop(0).begin(self._stack)
+            self._pane.activity.restart_silence()
 
     def _feed(self, offset: int, data: bytes) -> None:
         self._pane.activity.read_offset = offset + len(data)

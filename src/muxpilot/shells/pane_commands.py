@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
@@ -24,7 +25,7 @@ from muxpilot.shells.command_runner import CommandRun
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.occupant import Obstacle, describe_waiting_command
 from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
-from muxpilot.shells.pane_context import CommandTypingLock, PaneContext
+from muxpilot.shells.pane_context import CommandPaneLock, PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.shells.pane_log import PaneLog, RecordLimits
@@ -37,6 +38,7 @@ from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 from muxpilot.tmux.objects.recorded_exit import read_exit
+from muxpilot.tmux.streams.stream import STOPPED
 
 _BUG = "muxpilot failed because of a bug; see its log on stderr."
 # The command takes the shell's place: the end of the process is its end.
@@ -54,7 +56,7 @@ class PaneCommands:
         self,
         tmux: Tmux,
         row: Pane,
-        typing_lock: CommandTypingLock,
+        typing_lock: CommandPaneLock,
         *,
         nonce: str | None,
         output_limit: int,
@@ -215,11 +217,12 @@ class PaneCommands:
         await self._reader.close()
         await self._tasks.close()
         is_running = any(shell.command is not None for shell in self.stack.shells[:1])
-        self.mark_ended(None, "muxpilot has stopped")
+        self.mark_ended(None, STOPPED)
         if not is_running or not self.exit_keeper.has_hook:  # else the hook keeps how the command ends
             await self.exit_keeper.release()
         self.exit_keeper.close()
         self.shared_commands.log.close()
+        self.shared_commands.release()
         await self._resources.aclose()
 
     async def bind_to_front(self) -> BehindProgram:
@@ -258,10 +261,14 @@ class PaneCommands:
     async def recheck_front(self) -> None:
         """Find out what the command in front waits for now: it may have got its answer meanwhile."""
         front = next(iter(self._pending_commands), None)
-        if front is not None and front.waiting_for not in (None, "rest"):
+        deadline = time.monotonic() + self.pane.timing.queue_check_s
+        while front is not None and not front.status.is_final and front.waiting_for not in (None, "rest"):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
             changes = front.changes
             self.request_recheck()
-            await front.wait_for_change(self.pane.timing.queue_check_s, since=changes)
+            await front.wait_for_change(left_s, since=changes)  # an echo is a change, and it waits on
 
     def submit(self, command: Command, *, call: int | None = None) -> None:
         """Put a command into the queue. `call` is the number of the call that submits it, for the log."""
@@ -324,6 +331,8 @@ class PaneCommands:
 
     async def _handle_end(self, event: End) -> None:
         status, signal = event.status, event.signal
+        if event.reason == STOPPED:  # also of a pane that was still being opened: its commands go on
+            self.shared_commands.is_closing = True
         if status is not None:
             await self.exit_keeper.recover_output()
         elif (kept := await read_exit(self.pane.tmux.connection, self.pane.pane)) is not None:

@@ -14,6 +14,7 @@ from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.processes.stopped_jobs import list_stopped_children
 from muxpilot.shell_table import KEY
 from muxpilot.shells.command import Command
+from muxpilot.shells.echo import shows_text
 from muxpilot.shells.nested_shell import NestedShell
 from muxpilot.shells.osc133 import MarkScanner
 from muxpilot.shells.pane_activity import PaneActivity
@@ -41,8 +42,8 @@ _BACKGROUND = re.compile(r"(?<![&<>])&(?![&>])")
 PaneTypingLock = Callable[[Tmux, PaneId], AbstractAsyncContextManager[None]]
 
 
-class CommandTypingLock(Protocol):
-    """The same for commands. `holder` names the command in the log."""
+class CommandPaneLock(Protocol):
+    """The same for commands, to type or to be submitted. `holder` names the command or call in the log."""
 
     def __call__(self, tmux: Tmux, pane: PaneId, *, holder: str) -> AbstractAsyncContextManager[None]: ...
 
@@ -51,7 +52,7 @@ class PaneContext:
     """A pane with shells in it, for the parts that wait for its prompt, load marks and run commands."""
 
     def __init__(
-        self, tmux: Tmux, row: Pane, typing_lock: CommandTypingLock, *, timing: ShellTiming | None = None
+        self, tmux: Tmux, row: Pane, typing_lock: CommandPaneLock, *, timing: ShellTiming | None = None
     ) -> None:
         self.tmux = tmux
         self.row = row
@@ -156,8 +157,17 @@ class PaneContext:
             return ""
         return text_typed_after(stream.read(stream.line_start(offset), offset), since)
 
+    def may_have_typed_text(self, shell: NestedShell) -> bool:
+        """Return whether text may be typed at a shell's prompt, also while its line is drawn again."""
+        prompt = shell.prompt
+        is_drawn_again = prompt.typed_length != 0 or shows_text(bytes(prompt.since))
+        return is_drawn_again or bool(self.text_after_prompt(shell))
+
     async def ask_typed_length(self, shell: NestedShell) -> int | None:
-        """Press the private key. Return how much is typed at the prompt, or None if the shell is silent."""
+        """Press the private key. Return how much is typed at the prompt, or None if the shell is silent.
+
+        bash removes the line before it answers, and draws it again after that. Wait until it is drawn.
+        """
         shell.prompt.typed_length = None
         await self.tmux.input.send_bytes(self.pane, KEY)
         await self.activity.wait_until(
@@ -165,7 +175,16 @@ class PaneContext:
             self.timing.key_answer_s,
         )
         shell.trace.debug("private key pressed", typed_length=shell.prompt.typed_length)
+        await self._wait_until_drawn(shell)
         return shell.prompt.typed_length
+
+    async def _wait_until_drawn(self, shell: NestedShell) -> None:
+        """Wait until text that is typed at a shell's prompt is shown there."""
+        if shell.prompt.typed_length and shell.phase is Phase.PROMPT:
+            await self.activity.wait_until(
+                lambda: shell.phase is not Phase.PROMPT or bool(self.text_after_prompt(shell)),
+                self.timing.line_drawn_s,
+            )
 
     async def wait_for_redraw(self) -> None:
         """Wait until the line editor has drawn its line again."""
@@ -183,6 +202,12 @@ class PaneContext:
         """Wait until all bytes that are in the stream now have been read."""
         if self.stream is not None:
             await self.activity.wait_until_read(self.stream.end, self.timing.read_stream_s)
+
+    async def read_all_output(self) -> None:
+        """Wait until all that tmux has read of the pane has reached us and was looked at."""
+        if not self.is_remote:
+            await self.tmux.streams.catch_up(self.pane, is_exact=True)
+            await self.read_to_stream_end()
 
     async def wait_until_shell_reads(self) -> None:
         """Wait until the shell reads its terminal.

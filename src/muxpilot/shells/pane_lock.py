@@ -15,14 +15,24 @@ from hashlib import blake2b
 from pathlib import Path
 
 from muxpilot.errors import MuxpilotError
-from muxpilot.file_lock import open_lock_file, read_owner, try_lock, write_owner
+from muxpilot.file_lock import (
+    is_still_at,
+    open_lock_file,
+    read_owner,
+    remove_if_unused,
+    try_lock,
+    write_owner,
+)
 from muxpilot.processes.identity import process_exists
 from muxpilot.tmux import Pane
-from muxpilot.tmux.hosts.endpoint import muxpilot_folder
+from muxpilot.tmux.hosts.endpoint import LOCK_SUFFIX, muxpilot_folder
 from muxpilot.trace import Trace, describe_error
 
 _PREFIX = "pane-"
+_FAR_PREFIX = "far-"
 _TOKEN_BYTES = 16
+# Lock files that are not named after a process are removed when they were not used for so long.
+_UNUSED_S = 86_400.0
 _SHARED_TOKEN = b"muxpilot-shared2"
 
 
@@ -70,8 +80,9 @@ class CrossProcessPaneLock:
         return True
 
     def _lock(self, file: int) -> bool:
+        assert self._path is not None
         with suppress(OSError):
-            if try_lock(file, is_shared=self.is_shared):
+            if try_lock(file, is_shared=self.is_shared) and is_still_at(self._path, file):
                 return True
         self._log_refusal(file)
         os.close(file)
@@ -113,12 +124,15 @@ def _file_name(socket: str, row: Pane) -> str:
     if row.remote_shell is None:
         return f"{_PREFIX}{row.pid}"
     # Other versions of muxpilot lock the same file, so its name must stay as it is.
-    return "far-" + blake2b(f"{socket}\n{row.id}".encode(errors="replace"), digest_size=8).hexdigest()
+    return _FAR_PREFIX + blake2b(f"{socket}\n{row.id}".encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def _remove_old_files(folder: Path) -> None:
-    """Remove the files of panes whose process has ended."""
+    """Remove the files of panes whose process has ended, and lock files that are not used any more."""
     for file in folder.glob(f"{_PREFIX}*"):
         pid = file.name.removeprefix(_PREFIX)
         if pid.isdigit() and not process_exists(int(pid)):
             file.unlink(missing_ok=True)
+    for pattern in (f"{_FAR_PREFIX}*", f"*{LOCK_SUFFIX}"):
+        for file in folder.glob(pattern):
+            remove_if_unused(file, _UNUSED_S)

@@ -6,6 +6,7 @@ on the output is read again. What was typed is known by the ticket that tmux rem
 
 from __future__ import annotations
 
+from muxpilot.journal.record_numbers import DAMAGES
 from muxpilot.shells.command_records import RecordedCommand, TypingRecord
 from muxpilot.shells.output_reader import RecordedLine, ShellOutputReader
 from muxpilot.shells.pane_context import PaneContext
@@ -60,7 +61,7 @@ class PaneRecovery:
         first = min(here, key=lambda line: line.place.offset)
         try:
             pane.stack.restore(first.stack)
-        except (KeyError, TypeError, ValueError) as error:
+        except DAMAGES as error:
             pane.trace.warning("records of shells are damaged", error=error)
             return None
         pane.trace.debug("shells restored", shells=len(pane.stack.shells), at=first.place.offset)

@@ -285,11 +285,14 @@ class PromptWaiter:
         return mismatch is not None
 
     async def _describe_front(self, state: ForegroundState, line: str, *, is_starting: bool) -> Obstacle:
-        """Return what is in front. A shell that may still be starting is given time."""
+        """Return what is in front. A shell that may still be starting, or draws its prompt, is given time."""
         timing = self._pane.timing
         stack = self._pane.stack
         is_new_shell = state.is_shell and all(shell.pid != state.foreground_pid for shell in stack.shells)
-        may_start = is_starting or is_new_shell or state.foreground_pid is None
+        last = stack.innermost
+        # Its command has ended, and the functions of its prompt take long.
+        is_at_end = last is not None and last.phase is Phase.UNKNOWN and state.foreground_pid == last.pid
+        may_start = is_starting or is_new_shell or is_at_end or state.foreground_pid is None
         if may_start and state.waiting_for is None and not self._is_waiting_long(timing.shell_start_s):
             return Obstacle(f"{state.foreground_cmd or 'A program'} is running in the pane.")
         is_alternate = (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate

@@ -72,7 +72,7 @@ class SharedCommands:
                 command.text,
                 self.log.own_token,
                 asked_ns=round(command.submitted_at * NS_PER_S),
-                height=self._pane.row.height,
+                shape=self._pane.row.shape,
                 delay_s=command.delay_s,
                 binding=save_binding(command.binding, shells),
             )
@@ -146,13 +146,16 @@ class SharedCommands:
         return command
 
     def _restore(self, recorded: RecordedCommand) -> Command:
-        return restore_command(
+        command = restore_command(
             recorded,
             self._pane.tmux.socket,
             pane=self._pane.pane,
             output_limit=self._output_limit,
             trace=self._pane.trace,
         )
+        if self._pane.stream is not None:
+            command.find_end_time = self._pane.stream.written_at
+        return command
 
     def claim(self, command: Command) -> None:
         """Take responsibility for a command of another muxpilot that is about to be cancelled here."""
@@ -227,6 +230,12 @@ class SharedCommands:
         while self._unwritten_ends:
             command_id, end = self._unwritten_ends.popitem()
             self.log.end(command_id, end)
+
+    def release(self) -> None:
+        """Let go of the commands: they are kept for longer than what is known about their pane."""
+        for command in self.known.values():
+            command.on_end = command.find_end_time = None
+        self.known.clear()
 
     def _place(self) -> JournalPlace:
         stream = self._pane.stream

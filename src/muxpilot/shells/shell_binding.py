@@ -69,6 +69,15 @@ class BehindProgram:
         return None if not self.pids or shell.pid == self.pids[0] else _OTHER_SHELL
 
 
+@record
+class UnknownShell:
+    """The record of the command is damaged: the shell that it is meant for is not known."""
+
+    def find_mismatch(self, _: ShellId | None) -> str | None:
+        """Return why the command cannot run."""
+        return "Its record is damaged: the shell that it was meant for is not known. It was not run."
+
+
 def describe_end(command: Command) -> str:
     """Say how a command has ended, for the answer to another one."""
     code = "" if command.exit_code is None else f" with exit code {command.exit_code}"

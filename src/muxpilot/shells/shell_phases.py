@@ -23,15 +23,14 @@ Three things need a reason:
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from typing import Protocol
 
-from muxpilot.records import record
+from muxpilot.records import FastEnum, record
 from muxpilot.trace import Trace
 
 
-class Phase(enum.Enum):
+class Phase(FastEnum):
     """What a shell does now, as far as its marks show."""
 
     STARTING = "starting"
@@ -43,7 +42,7 @@ class Phase(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class ShellEvent(enum.Enum):
+class ShellEvent(FastEnum):
     """What can happen to a shell; the values are the reasons in the log."""
 
     PROMPT = "a prompt mark"
@@ -63,7 +62,7 @@ class ShellEvent(enum.Enum):
     GAP = "a gap in the stream"
 
 
-class Action(enum.Enum):
+class Action(FastEnum):
     """What is done when a shell changes its phase; `ShellStack` has a function for each."""
 
     NOTHING = "nothing"
@@ -133,6 +132,8 @@ def change_phase(shell: HasPhase, event: ShellEvent) -> Transition | None:
         shell.trace.debug("event dropped", phase=shell.phase.value, why=event.value)
         return None
     if row.after is not shell.phase:
-        shell.trace.debug("phase changed", before=shell.phase.value, after=row.after.value, why=event.value)
+        if shell.trace.is_debug:
+            before, after = shell.phase.value, row.after.value
+            shell.trace.debug("phase changed", before=before, after=after, why=event.value)
         shell.phase = row.after
     return row

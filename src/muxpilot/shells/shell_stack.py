@@ -241,14 +241,14 @@ class ShellStack:
         shell.line.has_output = shell.line.has_output or not data.isspace()
 
     def _begin_line(self, shell: NestedShell, _: ShellMark | None) -> None:
-        shell.prompt.is_first = False
+        shell.prompt.is_first, shell.prompt.typed_length = False, 0
         shell.status = None
 
     def _begin_output(self, shell: NestedShell, _: ShellMark | None) -> None:
         self._discard_unconfirmed(shell)
         if shell.line.echo is None:  # no line of ours has started
             shell.line.began_at = time.monotonic()
-        shell.status, shell.prompt.person_typed_at = None, None
+        shell.status, shell.prompt.person_typed_at, shell.prompt.typed_length = None, None, 0
         shell.line.is_capturing, shell.line.echo = shell.command is not None, None
 
     def _begin_unsure_output(self, shell: NestedShell, mark: ShellMark | None) -> None:

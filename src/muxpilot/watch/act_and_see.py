@@ -6,7 +6,7 @@ The place in the pane's stream and its screen are noted before the input, so tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from muxpilot.processes.quick_checks import foreground_group_of
 from muxpilot.processes.screen_programs import describe_screen_program
 from muxpilot.records import record
 from muxpilot.shells.occupant import find_input_kind
-from muxpilot.terminal.screen_text import changed_rows, find_highlighted, row_text
+from muxpilot.terminal.screen_text import changed_rows, draws_rows, find_highlighted, row_text
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.tmux.objects.capture import CapturedScreen
@@ -32,6 +32,10 @@ from muxpilot.watch.watch_start import WatchStart
 
 if TYPE_CHECKING:
     from muxpilot.terminal.cells import CellGrid
+
+
+# So much of what was printed last is searched for signs of a full-screen program on the normal screen.
+_SEARCHED_BYTES = 1 << 16
 
 
 @record
@@ -70,7 +74,10 @@ class ActWatch:
         marks: MarkTracker,
         timing: WatchTiming,
         call: int = 0,
+        mask: Callable[[CapturedScreen], CapturedScreen] | None = None,
     ) -> None:
+        """Prepare. `mask` hides what the answer must not show of a screen; triggers see all of it."""
+        self._mask = mask or (lambda shown: shown)
         self._tmux = tmux
         self._row = row
         self._stream = stream
@@ -129,9 +136,14 @@ class ActWatch:
         """Return the rows that a full-screen program has changed, as lines; nothing if there is none."""
         with suppress(MuxpilotError):
             shown = await self._tmux.capture.screen(self._row.id)
-            if shown.is_alternate:
+            if shown.is_alternate or (self._find_program() is not None and self._draws_rows()):
                 return "\n".join(self._find_changed_rows(shown).values()).encode()
         return b""
+
+    def _draws_rows(self) -> bool:
+        """Return whether a program has drawn on the whole screen since the input."""
+        end = self._stream.end
+        return draws_rows(self._stream.read(max(self._start.offset, end - _SEARCHED_BYTES), end))
 
     def _find_program(self) -> int | None:
         """Return the process group in the foreground, unless it is the pane's own program."""
@@ -159,11 +171,12 @@ class ActWatch:
             return ScreenChange(event.event, lines, None, [], alternate_screen=False, waiting_for=None)
         column, line = shown.cursor_at
         waiting_for, reason = await self._read_waiting(row, shown)
+        is_full_screen = shown.is_alternate or (waiting_for == "key" and self._draws_rows())
         return ScreenChange(
             event=event.event,
-            changed=self._describe_rows(shown) if shown.is_alternate else await self._read_lines(watch),
+            changed=self._describe_rows(shown) if is_full_screen else await self._read_lines(watch),
             cursor=ScreenCursor(line, column, visible=shown.cursor is not None),
-            highlighted=find_highlighted(to_grid(shown)),
+            highlighted=find_highlighted(to_grid(self._mask(shown))),
             alternate_screen=shown.is_alternate,
             waiting_for=waiting_for,
             reason=reason,
@@ -181,12 +194,13 @@ class ActWatch:
         return state.waiting_for, ""
 
     def _describe_rows(self, shown: CapturedScreen) -> str:
-        return "\n".join(f"{number}: {text}" for number, text in self._find_changed_rows(shown).items())
+        rows = to_grid(self._mask(shown)).rows
+        return "\n".join(f"{number}: {row_text(rows[number])}" for number in self._find_changed_rows(shown))
 
     def _find_changed_rows(self, shown: CapturedScreen) -> dict[int, str]:
         before = self._before
-        grid = to_grid(before) if before is not None and before.is_alternate else None
-        return changed_rows(grid, to_grid(shown))
+        is_same_screen = before is not None and before.is_alternate == shown.is_alternate
+        return changed_rows(to_grid(before) if before and is_same_screen else None, to_grid(shown))
 
     async def _read_lines(self, watch: PaneWatch) -> str:
         """Return the new lines, after a line in brackets if some are missing."""
@@ -194,7 +208,7 @@ class ActWatch:
             self._stream,
             self._start.offset,
             self._stream.end,
-            height=self._row.height,
+            shape=self._row.shape,
             is_alternate=self._before is not None and self._before.is_alternate,
         )
         return describe_missing(watch, is_cut=is_cut) + text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 
-from muxpilot.jobs.job_records import Job
+from muxpilot.jobs.job_records import Fields, Job
 from muxpilot.jobs.server_jobs import ServerJobs
+from muxpilot.journal.record_numbers import DAMAGES
 from muxpilot.records import record
 from muxpilot.tmux import PaneId
 from muxpilot.watch.result import WatchResult
@@ -46,12 +48,23 @@ class BackgroundWatch:
 
     @property
     def result(self) -> WatchResult | None:
-        fields = self.job.end.result.get("result") if self.job.end is not None else None
-        return parse_result(fields) if fields is not None else None
+        """Return the result; None if there is none yet, or its record is damaged."""
+        fields = self._end_fields.get("result")
+        with suppress(*DAMAGES):
+            return parse_result(fields) if fields is not None else None
+        return None
 
     @property
     def failure(self) -> str | None:
-        return self.job.end.result.get("failure") if self.job.end is not None else None
+        """Return why the watch has failed, or None."""
+        if self._end_fields.get("result") is not None and self.result is None:
+            return "The record of its result is damaged."
+        failure = self._end_fields.get("failure")
+        return None if failure is None else str(failure)
+
+    @property
+    def _end_fields(self) -> Fields:
+        return self.job.end.result if self.job.end is not None else {}
 
     async def wait_for_end(self, timeout_s: float | None = None) -> bool:
         """Wait until the watch has ended in whichever muxpilot. Return False after the timeout."""

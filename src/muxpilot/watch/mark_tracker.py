@@ -166,9 +166,15 @@ class MarkTracker:
 
 
 async def track_marks(tmux: Tmux, pane: PaneId, shells: CommandRegistry) -> MarkTracker:
-    """Return a tracker for the shell of a pane, if its marks are read or can be from its first byte on."""
+    """Return a tracker for the shell of a pane, if its marks are read or can be from its first byte on.
+
+    Another muxpilot may have run commands there: the records tell about its marks.
+    """
     shell = shells.find_pane(tmux, pane)
-    if shell is None and tmux.streams.is_own_pane(pane):
+    is_marked = tmux.streams.is_own_pane(pane) or (
+        shell is None and await shells.archive.has_records(tmux, pane)
+    )
+    if shell is None and is_marked:
         with suppress(MuxpilotError):  # the pane has ended: then there is no shell in it
             shell = await shells.open_pane(tmux, pane)
     return MarkTracker(shell)

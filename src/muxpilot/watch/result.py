@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.records import record
+from muxpilot.terminal.shape import ScreenShape
 from muxpilot.terminal.text import render_text
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.watch.pane_state import PaneState
@@ -78,11 +79,11 @@ async def _read_output(tmux: Tmux, row: Pane, stream: PaneStream, begin: int, en
     if row.is_alternate and not row.is_dead:
         with suppress(MuxpilotError):  # it is gone by now: then its output is left
             return "\n".join(await tmux.capture.last_lines(row.id, row.height)), False
-    return await render_new_text(stream, begin, end, height=row.height)
+    return await render_new_text(stream, begin, end, shape=row.shape)
 
 
 async def render_new_text(
-    stream: PaneStream, begin: int, end: int, *, height: int, is_alternate: bool = False
+    stream: PaneStream, begin: int, end: int, *, shape: ScreenShape, is_alternate: bool = False
 ) -> tuple[str, bool]:
     """Return the end of the text between two offsets, and whether there was more.
 
@@ -90,16 +91,16 @@ async def render_new_text(
     """
     data = stream.read(max(begin, end - _MOST_RENDERED), end)
     if len(data) > _MOST_RENDERED_AT_ONCE:
-        text = await asyncio.to_thread(_render, data, height, is_alternate=is_alternate)
+        text = await asyncio.to_thread(_render, data, shape, is_alternate=is_alternate)
     else:
-        text = _render(data, height, is_alternate=is_alternate)
+        text = _render(data, shape, is_alternate=is_alternate)
     kept = text.encode()[-_MOST_OUTPUT_BYTES:].decode("utf-8", "ignore")
     is_cut = len(kept) < len(text) or len(data) < end - begin
     return kept.partition("\n")[2] if is_cut and "\n" in kept else kept, is_cut
 
 
-def _render(data: bytes, height: int, *, is_alternate: bool) -> str:
-    return "\n".join(render_text(data, height=height, is_alternate=is_alternate).lines).rstrip("\n ")
+def _render(data: bytes, shape: ScreenShape, *, is_alternate: bool) -> str:
+    return "\n".join(render_text(data, shape=shape, is_alternate=is_alternate).lines).rstrip("\n ")
 
 
 def describe_missing(watch: PaneWatch, *, is_cut: bool) -> str:

@@ -30,7 +30,7 @@ _ANY_PROMPT = "$ "
 
 async def start_now(tmux: Tmux, pane: Pane, stream: PaneStream) -> WatchStart:
     """Begin with the output that tmux has not read yet."""
-    await tmux.streams.catch_up(pane.id)
+    await tmux.streams.catch_up(pane.id, is_exact=True)  # what is shown already is not news
     with suppress(MuxpilotError):  # the pane is gone: its stream reports that
         before = await tmux.capture.text_before_cursor(pane.id)
         return WatchStart(

@@ -13,6 +13,7 @@ from typing import Any
 
 from muxpilot.jobs.job_records import Fields, Job
 from muxpilot.jobs.kept_output import open_kept_output
+from muxpilot.journal.record_numbers import read_seconds, read_whole
 from muxpilot.processes.quick_checks import foreground_group_of
 from muxpilot.records import record
 from muxpilot.terminal.text import render_lines
@@ -24,6 +25,7 @@ from muxpilot.watch.watch_run import WatchPlan
 from muxpilot.watch.watch_start import WatchStart
 
 KIND = "watch"
+_LONGEST_WATCH_S = 366 * 86_400.0
 _NOT_KEPT = "the muxpilot that watched has ended, and what the pane printed then is not kept"
 _NO_STREAM = "its program has ended, and its output is not kept"
 
@@ -46,12 +48,12 @@ class WatchWork:
         pid = fields["command_pid"]
         return cls(
             journal=str(fields["journal"]),
-            offset=int(fields["offset"]),
-            began_ns=int(fields["began"]),
+            offset=read_whole(fields["offset"]),
+            began_ns=read_whole(fields["began"]),
             triggers=[str(word) for word in fields["triggers"]],
-            timeout_s=float(fields["timeout"]),
+            timeout_s=read_seconds(fields["timeout"], most=_LONGEST_WATCH_S),
             pane=dict(fields["pane"]),
-            command_pid=None if pid is None else int(pid),
+            command_pid=None if pid is None else read_whole(pid),
         )
 
 
@@ -84,16 +86,24 @@ def describe_result(result: WatchResult) -> Fields:
 
 
 def parse_result(fields: Fields) -> WatchResult:
-    """Return the result that a record holds. A pane state of another version is left out."""
+    """Return the result that a record holds; raise one of DAMAGES if it holds none.
+
+    A pane state of another version is left out.
+    """
     try:
         state: object = PaneState(**fields["pane_state"])
     except TypeError:
         state = {}
     known: dict[str, Any] = {name: fields.get(name) for name in _RESULT_FIELDS}
+    known["elapsed"] = read_seconds(known["elapsed"], most=_LONGEST_WATCH_S)
+    for name in _RESULT_TEXTS:
+        if not isinstance(known[name], str | None):
+            raise TypeError(f"{name} is not a text")
     return WatchResult(**known, pane_state=state)
 
 
-_RESULT_FIELDS = ("pane_id", "pane", "event", "detail", "elapsed", "output", "cursor")
+_RESULT_TEXTS = ("pane_id", "pane", "event", "detail", "output", "cursor")
+_RESULT_FIELDS = (*_RESULT_TEXTS, "elapsed")
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ and is ignored on any other. A pane keeps its mark if a person moves it to anoth
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from muxpilot.errors import MuxpilotError, NoServer, NotFound
@@ -85,6 +86,14 @@ async def list_marked_panes(connection: Connection) -> Sequence[MarkedPane]:
     """List the panes of all workspaces, in the order of their ids."""
     rows = await connection.list_all_records(_MARKED_PANE, MarkedPane, "list-panes", "-a", "-f", _HAS_MARK)
     return sorted({row.id: row for row in rows}.values(), key=lambda row: int(row.id[1:]))
+
+
+async def list_workspaces(connection: Connection) -> tuple[dict[SessionId, str], dict[PaneId, str]]:
+    """Return the names of all workspaces, by their sessions, and the names of the panes in them."""
+    sessions, panes = await asyncio.gather(list_sessions(connection), list_marked_panes(connection))
+    workspaces = {row.id: row.workspace[0] for row in sessions if row.workspace is not None}
+    named = {row.id: name for row in panes for session in workspaces if (name := row.name_in(session))}
+    return workspaces, named
 
 
 async def is_alive_and_marked(connection: Connection, pane: MarkedPane) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from muxpilot.errors import NameTaken, NoServer, NotFound, Refused
 from muxpilot.records import record
 from muxpilot.tmux import CreatedPane, PaneId, PaneProgram, SessionId, Tmux
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.trace import area
 from muxpilot.workspace import marks
 from muxpilot.workspace.identity import WorkspaceIdentity
@@ -73,9 +74,17 @@ class WorkspaceView:
 class Workspace:
     """The workspace of one tmux server. It is created when its first pane is opened."""
 
-    def __init__(self, tmux: Tmux, identity: WorkspaceIdentity, *, has_plain_pagers: bool) -> None:
+    def __init__(
+        self,
+        tmux: Tmux,
+        identity: WorkspaceIdentity,
+        *,
+        has_plain_pagers: bool,
+        idle_limit_s: float | None = None,
+    ) -> None:
         self._tmux = tmux
         self._identity = identity
+        self._idle_limit_s = idle_limit_s
         self._environment = PLAIN_PAGERS if has_plain_pagers else {}
         self._folder_key = identity.folder_key(is_remote=tmux.is_remote)
         self._opening = asyncio.Lock()
@@ -107,6 +116,16 @@ class Workspace:
             if name == self._identity.name or (self._identity.name is None and folder == self._folder_key):
                 return row
         return None
+
+    async def set_idle_limit(self) -> None:
+        """Give a workspace that exists the limit of this muxpilot's configuration, if that has one."""
+        if self._idle_limit_s is None:
+            return
+        session = (await self.view()).session
+        if session is not None:
+            from muxpilot.tmux.objects.idle_limit import idle_limit_command
+
+            await self._tmux.connection.run(idle_limit_command(session.id, self._idle_limit_s))
 
     async def plan(self, name: str) -> PaneId | UnopenedPane:
         """Return the pane with this name, or what would be opened for it."""
@@ -178,9 +197,9 @@ class Workspace:
     async def _create(self, view: WorkspaceView, name: str, program: PaneProgram) -> CreatedPane:
         """Open a window in the workspace, or create the workspace with this window."""
 
-        async def claim(pane: CreatedPane) -> None:
-            """Take the name for a new pane, before its program starts."""
-            await self._tmux.connection.run(marks.claim_command(pane.pane_id, pane.session_id, name))
+        def claim(pane: CreatedPane) -> Command:
+            """Return the command that takes the name for a new pane, before its program starts."""
+            return marks.claim_command(pane.pane_id, pane.session_id, name)
 
         if view.session is not None:
             windows = self._tmux.windows
@@ -202,9 +221,17 @@ class Workspace:
             marks=(
                 marks.mark_session_command(session, workspace, self._folder_key),
                 *marks.forget_variables_commands(session, program.env or {}),
+                *self._idle_limit_commands(session),
             ),
             claim=claim,
         )
+
+    def _idle_limit_commands(self, session_name: str) -> tuple[Command, ...]:
+        if self._idle_limit_s is None:
+            return ()
+        from muxpilot.tmux.objects.idle_limit import idle_limit_command_by_name
+
+        return (idle_limit_command_by_name(session_name, self._idle_limit_s),)
 
 
 def _named_panes(panes: Sequence[MarkedPane], session: SessionId) -> dict[str, MarkedPane]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from muxpilot.config.workspace_name import is_name
 from muxpilot.errors import MuxpilotError, NoServer, NotFound
-from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux import PaneId, SessionId, Tmux
 from muxpilot.workspace.identity import WorkspaceIdentity
-from muxpilot.workspace.names import MAIN
+from muxpilot.workspace.marks import list_workspaces
+from muxpilot.workspace.names import MAIN, workspace_name_for
 from muxpilot.workspace.workspace import OpenedPane, UnopenedPane, Workspace, WorkspaceView
 
 _MOST_LISTED = 20
@@ -26,17 +27,34 @@ class _KnownNames:
 class Workspaces:
     """Resolves the names of panes, and opens panes, on all tmux servers."""
 
-    def __init__(self, identity: WorkspaceIdentity, *, has_plain_pagers: bool = True) -> None:
+    def __init__(
+        self,
+        identity: WorkspaceIdentity,
+        *,
+        has_plain_pagers: bool = True,
+        idle_limit_s: float | None = None,
+    ) -> None:
         self._identity = identity
         self._has_plain_pagers = has_plain_pagers
+        self._idle_limit_s = idle_limit_s
         self._by_socket: dict[str, Workspace] = {}
         self._known: dict[str, _KnownNames] = {}
+
+    @property
+    def name(self) -> str:
+        """Return the name of the workspace for people. It may have a number besides on a server."""
+        return self._identity.name or workspace_name_for(self._identity.folder)
 
     def on(self, tmux: Tmux) -> Workspace:
         """Return the workspace of a server."""
         found = self._by_socket.get(tmux.socket)
         if found is None:
-            found = Workspace(tmux, self._identity, has_plain_pagers=self._has_plain_pagers)
+            found = Workspace(
+                tmux,
+                self._identity,
+                has_plain_pagers=self._has_plain_pagers,
+                idle_limit_s=self._idle_limit_s,
+            )
             self._by_socket[tmux.socket] = found
         return found
 
@@ -81,16 +99,25 @@ class Workspaces:
 
     async def name_of(self, tmux: Tmux, pane: PaneId) -> str | None:
         """Return the name of a pane in the workspace, or None. tmux is asked once for each pane."""
-        known = self._names_of(tmux)
-        if pane not in known:
+        return (await self.names_of(tmux, (pane,))).get(pane)
+
+    async def names_of(self, tmux: Tmux, panes: Iterable[PaneId]) -> Mapping[PaneId, str | None]:
+        """Return the names of panes in the workspace, as `name_of` does."""
+        known, panes = self._names_of(tmux), tuple(panes)
+        if any(pane not in known for pane in panes):
             try:
                 view = await self.on(tmux).view()
             except MuxpilotError:
-                return None  # tmux cannot be asked; the call itself reports that
+                return {}  # tmux cannot be asked; the call itself reports that
             self._note_all(tmux, view)
             known = self._names_of(tmux)
-            known.setdefault(pane, None)
-        return known[pane]
+            for pane in panes:
+                known.setdefault(pane, None)
+        return known
+
+    async def list_all(self, tmux: Tmux) -> tuple[Mapping[SessionId, str], Mapping[PaneId, str]]:
+        """Return the names of all workspaces by their sessions, and of their panes, also of other agents."""
+        return await list_workspaces(tmux.connection)
 
     def _note_all(self, tmux: Tmux, view: WorkspaceView) -> None:
         for name, marked in view.panes.items():
