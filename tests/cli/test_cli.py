@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from muxpilot import __version__
-from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import CLIENTS as OFFERED
 from muxpilot.config.flags import load_settings
 from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
+from muxpilot.mcp_clients.table import CLIENTS
 from muxpilot.tools import TOOLS
 from tests.cli.conftest import LIMIT_S, Run, old_tmux, start
 from tests.rigs.wire import Place

@@ -6,13 +6,16 @@ import pytest
 
 from muxpilot.cli.output_printer import OutputPrinter
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.terminal.shape import ScreenShape
 
 HEIGHT = 4
 
 
-def printed(capsys: pytest.CaptureFixture[str], *parts: bytes, limit: int = 1 << 20) -> list[str]:
+def printed(
+    capsys: pytest.CaptureFixture[str], *parts: bytes, limit: int = 1 << 20, colours: bool = False
+) -> list[str]:
     """Return what is printed after each part of the output, and in the end."""
-    output = CommandOutput(HEIGHT, limit)
+    output = CommandOutput(ScreenShape(200, HEIGHT), limit, keeps_colours=colours)
     printer = OutputPrinter(output)
     texts = []
     for part in parts:
@@ -58,7 +61,7 @@ def test_what_could_change_a_terminal_is_not_printed(capsys: pytest.CaptureFixtu
 
 
 def test_bytes_that_are_not_kept_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    output = CommandOutput(HEIGHT, 10)
+    output = CommandOutput(ScreenShape(200, HEIGHT), 10)
     for number in range(400_000):
         output.feed(b"%07d\r\n" % number)
     output.finish()
@@ -67,3 +70,30 @@ def test_bytes_that_are_not_kept_are_counted(capsys: pytest.CaptureFixture[str])
     text = capsys.readouterr().out
     assert text.endswith("0399999\n")
     assert printer.skipped_bytes == output.size - len(text) > 0
+
+
+RED, NORMAL = "\x1b[31m", "\x1b[0m"
+
+
+def test_colours_stay_for_a_terminal_and_end_with_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    part = f"a {RED}red\r\nline".encode()
+    assert printed(capsys, part, colours=True) == [f"a {RED}red\n", f"line{NORMAL}"]
+    assert printed(capsys, part) == ["a red\n", "line"]
+
+
+def test_only_colours_stay_and_a_torn_sequence_is_whole_in_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parts = (b"\x1b]0;title\x07\x1b[3", b"1mred\x1b[m\r\n", b"\x1b[2Jcleared\r\n")
+    text = "".join(printed(capsys, *parts, colours=True))
+    assert "title" not in text
+    assert "\x1b[2J" not in text
+    assert "red" in text
+    assert "cleared" in text
+
+
+def test_many_coloured_lines_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = b"".join(b"\x1b[3%dm%d\x1b[m\r\n" % (number % 8, number) for number in range(100))
+    assert "".join(printed(capsys, lines, lines, colours=True)).removesuffix(
+        NORMAL
+    ) == 2 * lines.decode().replace("\r", "")

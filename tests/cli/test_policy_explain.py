@@ -126,3 +126,48 @@ def test_a_target_is_told_missing_where_no_tmux_runs(run: Run, tmp_path: Path) -
     code, out, _ = run(*argv)
     assert code == 0
     assert out.startswith("allow: no rule denies it; it would fail: ")
+
+
+@pytest.mark.parametrize(
+    ("toml", "tool", "arguments", "words"),
+    [
+        ('ask = ["@kill"]', "kill-pane", {"paneId": "%0"}, "ask: security.ask: kill-pane must be allowed"),
+        ('ask = ["@kill"]', "list-panes", {}, "allow: no rule denies it"),
+        (
+            'ask = ["@kill"]\nallow_kill = false',
+            "kill-pane",
+            {"paneId": "%0"},
+            "deny: security.allow_kill: the tool is not allowed",
+        ),
+        (
+            'ask = ["@kill"]',
+            "respawn-pane",
+            {"paneId": "%0", "kill": True},
+            "ask: security.ask: it would kill what runs there",
+        ),
+        (
+            '[security.command_filter]\nmode = "ask"\npatterns = ["^git push"]',
+            "execute-command",
+            {"paneId": "%0", "command": "true && git push"},
+            "ask: security.command_filter: 'git push' must be allowed by a person",
+        ),
+        (
+            'preset = "read-only"',
+            "send-keys",
+            {"paneId": "%0", "keys": "x"},
+            "deny: security.preset: the tool",
+        ),
+        (
+            'preset = "guarded"',
+            "execute-command",
+            {"command": "echo x | sudo tee /etc/motd"},
+            "ask: security.preset: 'sudo tee /etc/motd' must be allowed by a person",
+        ),
+    ],
+)
+def test_what_a_person_must_allow_is_told_as_ask(
+    explain: Explain, toml: str, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    code, out = explain(toml, tool, **arguments)
+    assert out.startswith(words)
+    assert code == {"allow": 0, "deny": 1, "ask": 3}[words.partition(":")[0]]

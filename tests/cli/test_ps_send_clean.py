@@ -39,6 +39,31 @@ def test_the_list_as_json_has_sessions_panes_states_and_commands(terminal: Termi
     assert pane["state"]["waitingFor"] is None
 
 
+def test_workspaces_come_first_and_their_panes_have_names(terminal: Terminal) -> None:
+    command = terminal.call("run", "-p", "server", "--detach", "--", "sleep 1000")[1].strip()
+    terminal.call("--workspace", "other.agent", "run", "--", "true")
+    _, out, _ = terminal.call("ps")
+    rows = [[cell for cell in row.split("  ") if cell] for row in out.splitlines()]
+    named = {(row[0].strip(), row[2].strip()) for row in rows[1:3]}
+    assert {name for _, name in named} == {"server", "main"}
+    assert ("other_agent (workspace)", "main") in named
+    assert rows[3][0].strip() == "work"
+    assert command in next(row for row in out.splitlines() if " server " in row)
+    sessions = json.loads(terminal.call("ps", "--json")[1])["sessions"]
+    assert [row["workspace"] for row in sessions][-1] is None
+    assert [pane["pane"] for pane in sessions[-1]["panes"]] == [None]
+    assert {row["workspace"]: [pane["pane"] for pane in row["panes"]] for row in sessions[:2]} == {
+        "other.agent": ["main"],
+        next(row["workspace"] for row in sessions if row["workspace"] != "other.agent"): ["server"],
+    }
+
+
+def test_a_workspace_that_a_person_has_renamed_is_told_by_both_names(terminal: Terminal) -> None:
+    terminal.call("--workspace", "team", "run", "--", "true")
+    terminal.place.tmux("rename-session", "-t", "=team", "mine")
+    assert "mine (workspace team)" in terminal.call("ps")[1]
+
+
 def test_nothing_runs_where_there_is_no_server(place: Place) -> None:
     done = start("--socket", place.socket, "ps")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"muxpilot: There are no panes.\n")
@@ -69,6 +94,13 @@ def test_colours_are_for_terminals_only(terminal: Terminal) -> None:
 def test_a_text_is_typed_with_enter(terminal: Terminal) -> None:
     assert terminal.call("send", terminal.pane, "echo", "$((40 + 2)); echo -n") == (0, "", "")
     asyncio.run(wait_until(lambda: "\n42\n" in terminal.screen()))
+
+
+def test_the_answer_of_send_is_json_for_programs(terminal: Terminal) -> None:
+    _, out, err = terminal.call("send", "--json", "new", "true")
+    assert err == ""
+    answer = json.loads(out)
+    assert (answer["pane"], answer["created"]) == ("new", True)
 
 
 def test_keys_are_pressed_and_nothing_else(terminal: Terminal) -> None:
@@ -156,6 +188,15 @@ async def test_what_is_used_is_kept_with_the_reason(place: Place) -> None:
     }
 
 
+def test_what_is_said_fits_what_is_kept(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons")
+    assert start_in(place, "clean").stderr == b"muxpilot: Nothing is left behind.\n"
+    leave_session(place, "busy", command="sleep 1000")
+    done = start_in(place, "clean")
+    assert done.stdout.startswith(b"kept session ")
+    assert done.stderr == b"muxpilot: There is nothing to end.\n"
+
+
 async def test_a_session_in_which_a_living_muxpilot_ran_commands_is_kept(place: Place) -> None:
     pane = await asyncio.to_thread(leave_session, place, "shared")
     async with place.serve() as wire:
@@ -171,6 +212,16 @@ def test_a_session_in_which_a_program_runs_is_ended_only_if_asked_for(place: Pla
     assert clean(place) == ([], {"busy": "sleep runs in it"})
     assert len(clean(place, "--running")[0]) == 1
     assert sessions(place) == ["persons"]
+
+
+def test_processes_in_the_background_keep_a_session_and_are_told_when_they_are_ended(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons")
+    pane = leave_session(place, "left")
+    place.tmux("send-keys", "-t", pane, "setsid sleep 1001 &", "Enter")
+    asyncio.run(wait_until(lambda: clean(place, "--dry-run") == ([], {"left": "sleep runs in it"})))
+    done = start_in(place, "clean", "--running")
+    first, second = done.stdout.decode().splitlines()
+    assert (first.split()[0], second.split(" ", 4)[4]) == ("ended", "(sleep 1001): ended by SIGTERM")
 
 
 def test_a_dead_pane_of_a_muxpilot_that_is_gone_is_ended(place: Place) -> None:

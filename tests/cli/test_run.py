@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
 import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -211,3 +215,50 @@ def test_a_detached_command_without_a_journal_is_told(terminal: Terminal, tmp_pa
         "muxpilot: No other process will know this command: tracking.journal is false.\n",
     )
     assert terminal.call("--config", str(config), "clean", "--dry-run", "--running")[0] == 0
+
+
+def run_on_terminals(terminal: Terminal, *argv: str, stdout: bool, stderr: bool) -> tuple[int, bytes, bytes]:
+    """Run the program with stdout or stderr on a terminal of its own. Return its exit code and both."""
+    command = [sys.executable, "-m", "muxpilot", "--socket", terminal.place.socket, *argv]
+    ours, theirs = zip(
+        *(pty.openpty() if is_terminal else os.pipe() for is_terminal in (stdout, stderr)), strict=True
+    )
+    done = subprocess.run(
+        command, stdout=theirs[0], stderr=theirs[1], stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False
+    )
+    for descriptor in theirs:
+        os.close(descriptor)
+    texts = [read_all(descriptor) for descriptor in ours]
+    return done.returncode, texts[0], texts[1]
+
+
+def read_all(descriptor: int) -> bytes:
+    """Read to the end. Linux reports the end of a terminal as an error."""
+    parts = []
+    with suppress(OSError):
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts)
+
+
+def test_colours_are_printed_on_a_terminal_only(terminal: Terminal) -> None:
+    line = r"printf '\e[31mred\e[0m \e]0;title\a\n'; (exit 4)"
+    code, out, err = run_on_terminals(
+        terminal, "run", "-p", terminal.pane, "--", line, stdout=True, stderr=False
+    )
+    assert (code, err) == (4, b"")
+    assert b"\x1b[31mred\x1b[0m" in out
+    assert b"title" not in out
+    assert terminal.run("--", line) == (4, "red \n", "")
+
+
+def test_progress_is_shown_where_stderr_is_a_terminal_and_the_output_goes_elsewhere(
+    terminal: Terminal,
+) -> None:
+    argv = ("run", "-p", terminal.pane, "--", "sleep 3; echo done")
+    code, out, err = run_on_terminals(terminal, *argv, stdout=False, stderr=True)
+    assert (code, out) == (0, b"done\n")
+    assert b" runs, " in err
+    assert err.endswith(b"\r\x1b[K")
+    assert run_on_terminals(terminal, *argv, stdout=False, stderr=False) == (0, b"done\n", b"")

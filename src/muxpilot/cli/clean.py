@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
+from typing import Any
 
 from muxpilot.app import App
-from muxpilot.cli.application import call_tool, run_with_app
+from muxpilot.cli.application import call_for_data, run_with_app
 from muxpilot.cli.leftovers import Leftover, find_leftovers
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
@@ -43,19 +44,19 @@ async def _end(app: App, row: Leftover) -> Leftover:
     """End a session or a pane with the tool for it, so that the policy and the audit log apply."""
     _trace.debug("leftover ends", kind=row.kind, id=row.id)
     try:
-        await call_tool(app, _TOOLS[row.kind], **{f"{row.kind}Id": row.id})
+        answer = await call_for_data(app, _TOOLS[row.kind], **{f"{row.kind}Id": row.id})
     except Refused as error:
         return replace(row, kept_because=f"{_REFUSED}{error}")
-    return row
+    return replace(row, processes=tuple(answer["processes"]))
 
 
 def _print_json(rows: list[Leftover], *, is_dry: bool) -> None:
-    ended = [_plain(row) for row in rows if not row.kept_because]
+    ended = [{**_plain(row), "processes": list(row.processes)} for row in rows if not row.kept_because]
     kept = [{**_plain(row), "reason": row.kept_because} for row in rows if row.kept_because]
     print(compact_json({"dryRun": is_dry, "ended": ended, "kept": kept}))
 
 
-def _plain(row: Leftover) -> dict[str, str]:
+def _plain(row: Leftover) -> dict[str, Any]:
     return {"kind": row.kind, "id": row.id, "sessionName": row.name}
 
 
@@ -64,7 +65,10 @@ def _print_lines(rows: list[Leftover], *, is_dry: bool) -> None:
         what = f"{row.kind} {row.id} ({sanitize_text(row.name)})"
         if row.kept_because:
             print(f"kept {what}: {row.kept_because}")
-        else:
-            print(f"{'would end' if is_dry else 'ended'} {what}")
-    if not any(not row.kept_because for row in rows):
-        print_note("Nothing is left behind.")
+            continue
+        print(f"{'would end' if is_dry else 'ended'} {what}")
+        for each in row.processes:
+            outcome = f"ended by {each['signal']}" if each["signal"] else "still runs"
+            print(f"  process {each['pid']} ({sanitize_text(each['command'])}): {outcome}")
+    if all(row.kept_because for row in rows):
+        print_note("There is nothing to end." if rows else "Nothing is left behind.")

@@ -55,10 +55,13 @@ def exit_code_of(command: Command) -> int:
     return _CODES.get(command.status.value, _LOST) if command.exit_code is None else command.exit_code
 
 
-def describe(command: Command) -> str:
+def describe(app: App, command: Command) -> str:
     """Say in one line how a command stands."""
     seconds = f"after {command.elapsed_s:.1f} s"
-    reason = f": {command.reason}" if command.reason else "."
+    words = command.reason or ""
+    if app.redactor is not None:
+        words = app.redactor.redact(words)
+    reason = f": {words}" if words else "."
     if command.waiting_for is not None:
         return f"{command.id} in pane {command.pane} waits for input{reason}"
     if command.exit_code is not None:

@@ -44,7 +44,7 @@ def _check_machine(settings: Settings) -> Iterator[Finding]:
     try:
         yield Finding(is_good=True, text=f"{version.require_installed()} at {shutil.which('tmux')}")
     except MuxpilotError as error:
-        if settings.ssh is None:
+        if not settings.is_far:
             yield Finding(is_good=False, text=str(error))
         else:
             yield Finding(is_good=True, text=f"{error.what} The tmux of the other host is used.")
@@ -54,10 +54,12 @@ def _check_machine(settings: Settings) -> Iterator[Finding]:
 
 async def _check_server(settings: Settings) -> Finding:
     servers = TmuxServers(
-        settings.socket, ssh=settings.ssh, ssh_given_by=settings.origin.locate("ssh.remote")
+        settings.socket,
+        ssh=settings.ssh,
+        exec_command=settings.exec_command,
+        given_by=settings.origin.route_sources(),
     )
-    tmux, entry = servers.default, servers.resolve_address(None)
-    where = f"{entry.path or 'the default socket'} by ssh {entry.ssh}" if entry.ssh else entry.path
+    tmux, where = servers.default, servers.resolve_address(None).words
     try:
         async with asyncio.timeout(_FAR_PATIENCE_S if tmux.is_remote else _PATIENCE_S):
             count = len(await tmux.sessions.list())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from muxpilot.app import build_redactor
 from muxpilot.audit import AuditLog
 from muxpilot.config.model import Settings
 from muxpilot.errors import MuxpilotError
@@ -29,6 +30,7 @@ def check_policy(settings: Settings, config_fault: MuxpilotError | None) -> Iter
     yield Finding(is_good=True, text=f"config {path}" if path else "no config file; use --config to give one")
     try:
         policy = load_policy(settings, TOOLS)
+        build_redactor(settings)
     except MuxpilotError as error:
         yield Finding(is_good=False, text=str(error))
     else:
@@ -42,6 +44,7 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
     if not policy.is_on:
         yield "off (security.enabled is false)"
         return
+    yield from _describe_preset(settings.security.preset)
     for key in dict.fromkeys(policy.closing_keys.values()):
         names = [name for name, closing in policy.closing_keys.items() if closing == key]
         yield f"{key} closes {len(names)} tools: {', '.join(names)}"
@@ -56,8 +59,22 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
     if policy.commands is not None:
         rule = settings.security.command_filter
         yield f"security.command_filter: {rule.mode} with {len(rule.patterns)} patterns"
-    if policy == Policy(person_pause_s=policy.person_pause_s):
+    if policy.asking_keys:
+        yield f"security.ask: a person must allow {', '.join(policy.asking_keys)}"
+    for asked in policy.asked_commands:
+        yield f"{asked.key}: a person must allow commands with {len(asked.rule.patterns)} patterns"
+    if settings.security.redact:
+        yield f"security.redact is true, with {len(settings.security.redact_patterns)} patterns of your own"
+    elif policy == Policy(person_pause_s=policy.person_pause_s):
         yield "everything is allowed"
+
+
+def _describe_preset(name: str) -> Iterator[str]:
+    """Yield which preset is in force and what it means. Other keys of the file may change parts of it."""
+    from muxpilot.config.presets import PRESETS
+
+    yield f"security.preset is {name}"
+    yield from (f"{name}: {words}" for words in PRESETS[name].meaning)
 
 
 def _check_audit(settings: Settings) -> Iterator[Finding]:

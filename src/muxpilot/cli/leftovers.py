@@ -6,16 +6,17 @@ A session is left behind only if every line of the table holds. What cannot be k
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from muxpilot.app import App
 from muxpilot.cli.application import call_for_data
-from muxpilot.errors import Refused
+from muxpilot.idle_sessions.running_programs import find_running_program
 from muxpilot.journal.owners import OwnerState
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.records import record
 from muxpilot.tmux import PaneId
+from muxpilot.tmux.objects.idle_limit import read_clock
 from muxpilot.tmux.objects.owner import Owner
 from muxpilot.tmux.objects.owner_marks import (
     PaneWithOwner,
@@ -24,19 +25,22 @@ from muxpilot.tmux.objects.owner_marks import (
     read_session_owner,
 )
 from muxpilot.tools.sessions import list_sessions
-from muxpilot.tools.state import pane_state
 
 _RECENTLY_S = 3600.0
 
 
 @record
 class Leftover:
-    """A session or a pane of a muxpilot. `kept_because` is why it is not ended, or an empty text."""
+    """A session or a pane of a muxpilot. `kept_because` is why it is not ended, or an empty text.
+
+    `processes` are those that needed more than SIGHUP, as kill-session answers them.
+    """
 
     kind: str
     id: str
     name: str
     kept_because: str
+    processes: tuple[Mapping[str, Any], ...] = ()
 
 
 @record
@@ -46,14 +50,15 @@ class _Facts:
     owner: Owner
     people: int
     panes: Sequence[PaneWithOwner]
-    running: Sequence[str]  # programs
+    running: str | None  # the name of a program
     used_by_living: frozenset[PaneId]
     has_other_muxpilots: bool
+    now: int
 
     @property
     def is_recent(self) -> bool:
         newest = max((pane.activity for pane in self.panes), default=0)
-        return time.time() - newest < _RECENTLY_S
+        return self.now - newest < _RECENTLY_S
 
 
 def _has_living_user(facts: _Facts) -> bool:
@@ -62,6 +67,10 @@ def _has_living_user(facts: _Facts) -> bool:
 
 # Why a session stays: the reason, and when it holds.
 _REASONS: tuple[tuple[str, Callable[[_Facts], bool]], ...] = (
+    (
+        "it was created on another machine or in a container, so it is not known whether its muxpilot runs",
+        lambda facts: not facts.owner.is_visible,
+    ),
     ("its muxpilot still runs", lambda facts: not facts.owner.is_gone),
     ("a person is attached", lambda facts: facts.people > 0),
     ("it has panes that no muxpilot created", lambda facts: any(not pane.owner for pane in facts.panes)),
@@ -81,13 +90,14 @@ async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
         return []
     panes = await list_panes_with_owners(connection)
     used_by_living, has_others = await _find_used_panes(app), await _has_other_muxpilots(app)
+    now = await read_clock(connection)
     found = []
     for row in sessions:
         owner = await read_session_owner(connection, row["id"])
         if owner is not None:
             inside = [pane for pane in panes if pane.session_id == row["id"]]
-            running = [] if ends_running else await _list_running(app, inside)
-            facts = _Facts(owner, row["attached"], inside, running, used_by_living, has_others)
+            running = None if ends_running else await _find_running(app, inside)
+            facts = _Facts(owner, row["attached"], inside, running, used_by_living, has_others, now)
             found.append(Leftover("session", row["id"], row["name"], _find_reason(facts)))
     ended = {row.id for row in found if not row.kept_because}
     unwatched = {row["id"]: row["name"] for row in sessions if not row["attached"] and row["id"] not in ended}
@@ -98,7 +108,7 @@ def _find_reason(facts: _Facts) -> str:
     for reason, holds in _REASONS:
         if holds(facts):
             return reason
-    return f"{facts.running[0]} runs in it" if facts.running else ""
+    return f"{facts.running} runs in it" if facts.running else ""
 
 
 def _find_dead_panes(panes: Sequence[PaneWithOwner], sessions: Mapping[str, str]) -> list[Leftover]:
@@ -111,20 +121,9 @@ def _find_dead_panes(panes: Sequence[PaneWithOwner], sessions: Mapping[str, str]
     ]
 
 
-async def _list_running(app: App, panes: Sequence[PaneWithOwner]) -> list[str]:
-    """Return the programs that are not at a shell's prompt; one that cannot be seen counts as running."""
-    running = []
-    for pane in panes:
-        if pane.is_dead:
-            continue
-        try:
-            state = await call_for_data(app, pane_state, paneId=pane.id)
-        except Refused:
-            running.append("a program that cannot be seen")
-            continue
-        if state["waitingFor"] != "shell":
-            running.append(state["foregroundCmd"])
-    return running
+async def _find_running(app: App, panes: Sequence[PaneWithOwner]) -> str | None:
+    """Return a program that runs in one of these panes, in the background too. A dead pane has none."""
+    return await find_running_program(app.servers.default, [pane.id for pane in panes if not pane.is_dead])
 
 
 async def _find_used_panes(app: App) -> frozenset[PaneId]:
@@ -140,7 +139,12 @@ async def _find_used_panes(app: App) -> frozenset[PaneId]:
 
 
 async def _has_other_muxpilots(app: App) -> bool:
-    """Return whether a control client is connected that is not a child of this process."""
-    pids = await list_control_processes(app.servers.default.connection)
-    stats = [find_stat(PROC, pid) for pid in pids]
+    """Return whether a control client is connected that is not ours. On this host ours are our children."""
+    tmux = app.servers.default
+    ask = ("display-message", "-p", "#{client_pid}")
+    own = (await tmux.connection.run(ask, repeatable=True)).first_line
+    others = [pid for pid in await list_control_processes(tmux.connection) if str(pid) != own]
+    if tmux.is_remote:
+        return bool(others)
+    stats = [find_stat(PROC, pid) for pid in others]
     return any(stat is None or stat.parent != os.getpid() for stat in stats)

@@ -44,7 +44,7 @@ async def _print_command(app: App, arguments: Namespace) -> int:
         limit = {"offsetBytes": offset, "maxOutputBytes": 1 << 20}
         print(compact_json(await call_for_data(app, get_command_result, commandId=command.id, **limit)))
         return 0
-    printer = OutputPrinter(command.output, offset=offset)
+    printer = OutputPrinter(command.output, offset=offset, redactor=app.redactor)
     waiting = _wait_for_end(command) if arguments.follow else _do_not_wait()
     await print_until(command, printer, waiting)
     return 0

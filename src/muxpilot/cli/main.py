@@ -13,17 +13,22 @@ from muxpilot.cli.import_time import pause_garbage_collection
 from muxpilot.cli.terminal_flags import add_terminal_commands
 from muxpilot.config.environment import variables
 from muxpilot.config.flags import load_settings
-from muxpilot.config.model import SHELL_TYPES, Settings
+from muxpilot.config.model import PRESET_NAMES, SHELL_TYPES, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 
-CLIENTS = ("claude", "codex", "cursor", "vscode", "opencode")
+# The rows of mcp_clients/table.py, which most commands do not load.
+CLIENTS = tuple(
+    "claude codex cursor vscode opencode gemini qwen copilot amp droid auggie cline".split()
+    + "claude-desktop zed windsurf goose".split()
+)
 
 # Flags that are settings. Each is an argument of config.load_settings.
 _SETTING_FLAGS = (
     "scope",
     "socket",
     "ssh",
+    "exec_command",
     "shell_type",
     "config",
     "audit",
@@ -127,11 +132,25 @@ def _build_parser() -> argparse.ArgumentParser:
     sandbox.add_argument("--net", action="store_true", help="allow network access")
     sandbox.add_argument("server", metavar="-- ARGS", nargs="*", help="arguments for the server")
     install = _add_command(commands, "install", "add muxpilot to an MCP client's configuration")
-    install.add_argument("client", choices=CLIENTS)
+    _add_install_flags(install)
+    completion = _add_command(commands, "completion", "print the script that completes this command line")
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"
+    )
+    completion.set_defaults(parser=parser)
+    return parser
+
+
+def _add_install_flags(install: argparse.ArgumentParser) -> None:
+    install.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    install.add_argument("--user", action="store_true", help="for all your folders, not only this one")
+    install.add_argument(
+        "--preset", choices=PRESET_NAMES, help="also write a configuration with this security.preset"
+    )
+    install.add_argument("--uninstall", action="store_true", help="take muxpilot out again")
     install.add_argument(
         "--print", action="store_true", dest="only_print", help="only show what would be written"
     )
-    return parser
 
 
 def _add_common_flags(
@@ -152,6 +171,13 @@ def _add_common_flags(
         default=missing,
         metavar="'OPTIONS DEST'",
         help="use the tmux server on another host (TMUX_MCP_SSH)",
+    )
+    parser.add_argument(
+        "--exec",
+        default=missing,
+        dest="exec_command",
+        metavar="COMMAND",
+        help="use the tmux server in a container: 'docker exec -i web' (TMUX_MCP_EXEC)",
     )
     parser.add_argument(
         "--shell-type",

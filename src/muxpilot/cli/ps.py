@@ -1,4 +1,4 @@
-"""`muxpilot ps`: list sessions, panes and the commands that run in them, with what each waits for."""
+"""`muxpilot ps`: list workspaces, panes and the commands that run in them, with what each waits for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from muxpilot.tools.commands import list_commands
 from muxpilot.tools.panes import list_panes
 from muxpilot.tools.sessions import list_sessions
 from muxpilot.tools.state import pane_state
+from muxpilot.workspace.names import session_name_for
 
 _UNFINISHED = ("queued", "running")
-_HEAD = ("SESSION", "PANE", "PROGRAM", "WAITS FOR", "COMMAND ID", "COMMAND")
+_HEAD = ("SESSION", "PANE", "NAME", "PROGRAM", "WAITS FOR", "COMMAND ID", "COMMAND")
 _WIDEST = 40
 _BOLD, _NORMAL = f"{CSI}1m", f"{CSI}0m"
 
@@ -46,19 +47,27 @@ async def _run(app: App, *, as_json: bool) -> int:
 
 
 async def _gather(app: App) -> list[Row]:
-    """Return the sessions, each with its panes, each with its state and its unfinished commands."""
+    """Return the sessions, each with its panes, each with its state and its unfinished commands.
+
+    Workspaces come first. They and their panes have names, also those of other agents.
+    """
     sessions = (await call_for_data(app, list_sessions))["sessions"]
     if not sessions:
         return []
     panes = (await call_for_data(app, list_panes))["panes"]
     commands = (await call_for_data(app, list_commands))["commands"]
+    workspaces, names = await app.services.workspaces.list_all(app.servers.default)
     states = await asyncio.gather(*(_read_state(app, row["id"]) for row in panes))
     for row, state in zip(panes, states, strict=True):
         row["state"] = state
+        row["pane"] = names.get(row["id"])
         row["commands"] = [
             each for each in commands if each["paneId"] == row["id"] and each["status"] in _UNFINISHED
         ]
-    return [{**row, "panes": [pane for pane in panes if pane["sessionId"] == row["id"]]} for row in sessions]
+    for row in sessions:
+        row["workspace"] = workspaces.get(row["id"])
+        row["panes"] = [pane for pane in panes if pane["sessionId"] == row["id"]]
+    return sorted(sessions, key=lambda row: row["workspace"] is None)
 
 
 async def _read_state(app: App, pane: str) -> Row | None:
@@ -72,10 +81,21 @@ async def _read_state(app: App, pane: str) -> Row | None:
 
 def _table_rows(session: Row) -> list[Sequence[str]]:
     return [
-        (session["name"], pane["id"], *_describe_state(pane), each["commandId"], each["command"])
+        (
+            *(_describe_session(session), pane["id"], pane["pane"] or ""),
+            *(*_describe_state(pane), each["commandId"], each["command"]),
+        )
         for pane in session["panes"]
         for each in pane["commands"] or [{"commandId": "", "command": ""}]
     ]
+
+
+def _describe_session(session: Row) -> str:
+    """Return the name of a session. A person may have renamed that of a workspace."""
+    name, workspace = session["name"], session["workspace"]
+    if workspace is None:
+        return str(name)
+    return f"{name} (workspace{'' if session_name_for(workspace) == name else f' {workspace}'})"
 
 
 def _describe_state(pane: Row) -> tuple[str, str]:

@@ -6,10 +6,11 @@ import asyncio
 import itertools
 import shlex
 import signal
+import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from muxpilot.app import App
@@ -63,6 +64,8 @@ def to_command_line(words: list[str]) -> str:
 
 async def _run(app: App, arguments: Namespace, timeout_s: float) -> int:
     deadline = time.monotonic() + timeout_s
+    is_shown = sys.stdout.isatty() and not arguments.json
+    app.services.shells.keeps_colours = is_shown and app.redactor is None  # secrets are found in plain text
     command = await _submit(app, arguments)
     if arguments.detach:
         return await _detach(app, command, as_json=arguments.json)
@@ -74,8 +77,11 @@ async def _run(app: App, arguments: Namespace, timeout_s: float) -> int:
             await _print_json(app, command)
         else:
             waiting = app.services.shells.wait_for_result(command, left_s)
-            await print_until(command, OutputPrinter(command.output), waiting)
-    return _report(command)
+            printer = OutputPrinter(command.output, redactor=app.redactor)
+            # On a terminal the output itself shows that something goes on, and must not be mixed with this.
+            async with nullcontext() if sys.stdout.isatty() else show_progress(f"{command.id} runs"):
+                await print_until(command, printer, waiting)
+    return _report(app, command)
 
 
 async def _submit(app: App, arguments: Namespace) -> Command:
@@ -119,16 +125,16 @@ def _is_typed(app: App, command: Command) -> bool:
     return command.status is not CommandStatus.QUEUED and not (shell and shell.line.untyped_lines)
 
 
-def _report(command: Command) -> int:
+def _report(app: App, command: Command) -> int:
     """Say on stderr what the output and the exit code do not say. Return the exit code."""
     code = exit_code_of(command)
     if code == TIMED_OUT and not command.status.is_final:
         print_note(f"{command.id} still runs. Wait for it with: muxpilot wait {command.id}")
     elif not command.status.is_final:
         next_step = _NEXT_STEPS.get(command.waiting_for or "", "Answer with: muxpilot send '{pane}' TEXT")
-        print_note(f"{describe(command)} {next_step.format(pane=command.pane)}")
+        print_note(f"{describe(app, command)} {next_step.format(pane=command.pane)}")
     elif command.exit_code is None or command.reason:
-        print_note(describe(command))
+        print_note(describe(app, command))
     log_outcome(command, code)
     return code
 

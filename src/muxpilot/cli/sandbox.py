@@ -186,9 +186,9 @@ def path_inside(path: str, workspace: Path) -> str:
 
 
 def _server_flags(arguments: Namespace) -> list[str]:
-    for name in ("socket", "ssh", "http", "http_token_file", "http_workers", "channel"):
+    for name in ("socket", "ssh", "exec_command", "http", "http_token_file", "http_workers", "channel"):
         if getattr(arguments, name, None):
-            flag = f"--{name.replace('_', '-')}"
+            flag = f"--{name.removesuffix('_command').replace('_', '-')}"
             raise BadInput(
                 f"{flag} is before the --.", f"Give it to the server: muxpilot sandbox -- {flag} …"
             )

@@ -9,6 +9,7 @@ from muxpilot.cli.application import call_for_data, run_with_app
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
+from muxpilot.toolkit.answers import compact_json
 from muxpilot.tools.input import send_keys
 
 
@@ -25,6 +26,8 @@ async def _send(app: App, arguments: Namespace) -> int:
     answer = await call_for_data(
         app, send_keys, paneId=arguments.pane, keys=keys, literal=is_text, enter=is_text
     )
-    if answer.get("hint"):
+    if arguments.json:
+        print(compact_json(answer))
+    elif answer.get("hint"):
         print_note(answer["hint"])
     return 0

@@ -96,7 +96,7 @@ def _announce(address: str) -> None:
 
 
 def _check_tmux(settings: Settings) -> None:
-    if settings.ssh is None:  # over ssh, the tmux of the other host counts; it is checked when it is used
+    if not settings.is_far:  # there, the tmux of the other host counts; it is checked when it is used
         from muxpilot.tmux.version import require_installed
 
         require_installed()

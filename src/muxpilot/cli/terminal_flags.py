@@ -13,7 +13,7 @@ def add_terminal_commands(add: AddCommand) -> None:
     _add_run(add("run", "run a command in a pane, print its output and exit with its exit code"))
     _add_wait(add("wait", "wait until a command ends or something happens in a pane, and say what"))
     _add_logs(add("logs", "print what a pane or a command has printed"))
-    _add_json(add("ps", "list sessions, panes and running commands, with what each waits for"))
+    _add_json(add("ps", "list workspaces, panes and running commands, with what each waits for"))
     _add_send(add("send", "type a line into a pane, or press keys"))
     _add_clean(add("clean", "end sessions and panes that agents have left behind"))
 
@@ -50,6 +50,7 @@ def _add_send(parser: ArgumentParser) -> None:
     parser.add_argument("pane", metavar="PANE")
     parser.add_argument("text", metavar="TEXT", nargs="*", default=(), help="the line to type, with Enter")
     parser.add_argument("--keys", metavar="KEYS", help="press keys only, such as 'C-c' or 'Up Enter'")
+    _add_json(parser)
 
 
 def _add_clean(parser: ArgumentParser) -> None:

@@ -73,7 +73,7 @@ async def _wait_for_command(app: App, command: Command, timeout_s: float) -> Wai
     code = exit_code_of(command)
     log_outcome(command, code)
     is_failed = command.status.is_final and code != 0
-    return WaitOutcome(_one_line(describe(command)), answer, _FAILED if is_failed else code)
+    return WaitOutcome(_one_line(describe(app, command)), answer, _FAILED if is_failed else code)
 
 
 async def _watch(
