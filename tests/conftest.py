@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from muxpilot import Tmux
+from muxpilot.tmux.version import parse
 from tests.rigs.homes import is_new_home, make_home
 from tests.rigs.live import LiveEngine
 from tests.rigs.tmux_trees import second_tmux
@@ -29,8 +31,10 @@ _NUMBERS = itertools.count()
 
 # Not in `./dev test --fast`: what starts servers, browsers or other hosts, or waits for seconds.
 SLOW = (
-    "attacks bench cli dialects durability examples faults files packaging resources sandbox server ssh "
-    "tools view audit/test_audit_of_calls.py policy/test_active_users.py policy/test_policy_of_calls.py "
+    "attacks bench cli containers dialects durability examples faults files packaging resources sandbox "
+    "server ssh tools view redaction/test_nothing_goes_around.py redaction/test_redact_setting.py "
+    "audit/test_audit_of_calls.py policy/test_active_users.py policy/test_own_pane.py "
+    "policy/test_policy_of_calls.py "
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
     "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "
@@ -70,7 +74,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(str(item.path), len(ranks)))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a newer tmux: `@pytest.mark.tmux_since(3, 3, "what an older one cannot do")`."""
+    marker = item.get_closest_marker("tmux_since")
+    callspec = getattr(item, "callspec", None)
+    if marker is not None and (callspec is None or callspec.params.get("binary") != "second"):
+        *wanted, reason = marker.args
+        if tmux_version() < tuple(wanted):
+            pytest.skip(f"this tmux is older than {'.'.join(map(str, wanted))}: {reason}")
+
+
+@cache
+def tmux_version() -> tuple[int, int]:
+    """Return the version of the tmux on the PATH; (0, 0) where there is none."""
+    found = shutil.which("tmux")
+    done = subprocess.run([found, "-V"], capture_output=True, text=True, check=False) if found else None
+    return parse(done.stdout) if done is not None and done.stdout.strip() else (0, 0)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "tmux_since(major, minor, reason): skip where the tmux is older")
     if not config.getoption("--fast"):
         second_tmux()  # built here, outside any test's time limit
     settings.register_profile("untimed", deadline=None)  # a busy machine takes longer

@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from muxpilot.calls import Caller, CallRequest, CheckPart, ContextFactory
-from muxpilot.config.environment import own_pane_on, variables
+from muxpilot.calls import Approval, AskForApproval, Caller, CallRequest, CheckPart, ContextFactory
+from muxpilot.config.environment import variables
 from muxpilot.config.model import Settings
 from muxpilot.config.pass_environment import PASSED
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
+from muxpilot.errors import ApprovalNeeded
+from muxpilot.idle_sessions import IdleSessions
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.journal.journals import JournalLimits, Journals
+from muxpilot.people.people import People
 from muxpilot.policy.judge import PolicyJudge
 from muxpilot.policy.model import load_policy
 from muxpilot.record.recordings import Recordings
@@ -24,7 +30,8 @@ from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import Timing
-from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux import PaneId, SessionId, Tmux
+from muxpilot.tmux.own_panes import OwnPanes
 from muxpilot.tmux.pane_locks import PaneLocks
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
 from muxpilot.tmux.tmux import make_journals
@@ -35,6 +42,7 @@ from muxpilot.tools.pane_text import capture_pane
 from muxpilot.tools.panes import list_panes
 from muxpilot.tools.pictures import may_write_recording, record_pane
 from muxpilot.tools.resource_readers import CommandSource, WatchSource
+from muxpilot.tools.sessions import kill_session
 from muxpilot.tools.watches import notify_when, plan_watches_of_others, watch_pane
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.registry import WatchRegistry
@@ -43,6 +51,7 @@ from muxpilot.workspace import WorkspaceIdentity, Workspaces
 if TYPE_CHECKING:
     from muxpilot.audit import AuditLog
     from muxpilot.dialects import Dialect
+    from muxpilot.redaction.redactor import Redactor
 
 
 @record
@@ -57,11 +66,13 @@ class App:
     judge: PolicyJudge
     audit: AuditLog | None = None
     dialect: Dialect | None = None
+    redactor: Redactor | None = None
 
     async def start(self) -> None:
         """Prepare for calls. A server does this once, before its first call."""
         if self.dialect is not None:
             await self.dialect.start()
+        self.services.idle_sessions.start(self.servers.default)
 
     async def close(self) -> None:
         """Close all parts at the same time: each may have to wait for a tmux that does not answer."""
@@ -90,11 +101,13 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
 
     Without `may_start_journals` it only looks: it leaves no pipe in the pane of a person.
     """
-    judge = PolicyJudge(load_policy(settings, TOOLS), variables())
+    own_panes = OwnPanes(variables())
+    judge = PolicyJudge(load_policy(settings, TOOLS), own_panes)
     audit = _build_audit(settings)
+    redactor = build_redactor(settings)
     servers = _build_servers(settings, judge, may_start_journals=may_start_journals)
     dialect = _build_dialect(settings, servers)
-    services = _build_services(settings, servers, timing or Timing())
+    services = replace(_build_services(settings, servers, own_panes, timing or Timing()), redactor=redactor)
     dispatch = Dispatch(
         (*TOOLS, *(dialect.tools if dialect is not None else ())),
         settings.scope,
@@ -105,19 +118,25 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
         has_channel=settings.channel and dialect is None,
         policy=judge,
         audit=audit,
+        redactor=redactor,
+        ask_for_approval=_approver(services, settings),
     )
     live: dict[str, LiveSource] = {
         "watchId": WatchSource(services.watches, servers),
-        "commandId": CommandSource(services.shells),
+        "commandId": CommandSource(services.shells, servers),
     }
     if may_start_journals:
         _allow_taking_over(services, dispatch)
+        _allow_ending_idle_sessions(services, dispatch)
+    services.shells.policy.may_show = partial(dispatch.may_reach, list_commands.name)
     services.shells.policy.text_closed_by = judge.policy.closing_key(capture_pane.name)
     resources = Resources(dispatch, servers, RESOURCES, live, COMPLETIONS)
-    return App(settings, servers, services, dispatch, resources, judge, audit, dialect)
+    return App(settings, servers, services, dispatch, resources, judge, audit, dialect, redactor)
 
 
-def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) -> Services:
+def _build_services(
+    settings: Settings, servers: TmuxServers, own_panes: OwnPanes, timing: Timing
+) -> Services:
     locks = PaneLocks()
     is_secured = settings.security.enabled
     # The end of a watch is kept at least until its client can ask for it.
@@ -131,16 +150,37 @@ def _build_services(settings: Settings, servers: TmuxServers, timing: Timing) ->
         jobs=jobs,
         watches=WatchRegistry(jobs, limits=_watch_limits(settings), timing=timing.watch),
         recordings=Recordings(jobs),
+        people=People(timing.people),
+        idle_sessions=IdleSessions(timing.idle),
         buffer_paths=settings.security.allowed_buffer_paths if is_secured else ("/",),
-        own_pane_on=own_pane_on,
+        own_panes=own_panes,
         repl_timing=timing.repl,
     )
+
+
+def _approver(services: Services, settings: Settings) -> AskForApproval:
+    """Return the function that puts a call to a person. What it needs is loaded with the first question."""
+    made: list[AskForApproval] = []
+
+    async def ask(
+        needed: ApprovalNeeded, request: CallRequest, caller: Caller, raw: Mapping[str, Any]
+    ) -> Approval:
+        """Ask a person whether a call may be done."""
+        if not made:
+            from muxpilot.approvals import Approvals
+
+            timeout_s = settings.security.ask_timeout_seconds
+            made.append(Approvals(services.people, services.workspaces.name, timeout_s=timeout_s).ask)
+        return await made[0](needed, request, caller, raw)
+
+    return ask
 
 
 def _context_factory(services: Services) -> ContextFactory:
     def make_context(request: CallRequest, caller: Caller, check_part: CheckPart) -> Context:
         """Make what a tool gets for a call."""
         services.jobs.note_use(request.tmux)
+        services.idle_sessions.note_use(request.tmux)
         return Context(
             request.tmux,
             services,
@@ -175,15 +215,37 @@ def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
             tool, socket=tmux.socket, paneId=pane, command=text
         )
 
-    async def may_show(tmux: Tmux, pane: PaneId) -> bool:
-        """Return whether a client of this muxpilot may see the commands of a pane."""
-        return await dispatch.may_read(list_commands.name, socket=tmux.socket, paneId=pane)
-
-    services.shells.policy.may_run, services.shells.policy.may_show = may_run, may_show
+    services.shells.policy.may_run = may_run
     services.jobs.on_open = services.shells.recover
     services.recordings.may_record = may_record
     services.watches.may_watch = may_watch
     services.watches.plan_taken_over = plan_watches_of_others(services)
+
+
+def _allow_ending_idle_sessions(services: Services, dispatch: Dispatch) -> None:
+    """Let sessions be ended that are unused for longer than their limit, as far as the policy allows."""
+
+    async def may_end(tmux: Tmux, session: SessionId) -> bool:
+        """Return whether a client of this muxpilot could have killed the session.
+
+        No person is asked: the session is one of ours, its limit was set, and nothing uses it.
+        """
+        tool = kill_session.name
+        return dispatch.is_tool_open(tool) and await dispatch.may_call(
+            tool, may_ask=True, socket=tmux.socket, sessionId=session
+        )
+
+    def record_end(tmux: Tmux, session: SessionId, name: str, reason: str) -> None:
+        """Write into the audit log that muxpilot itself has ended a session."""
+        given = {"socket": tmux.socket, "sessionId": session, "sessionName": name}
+        dispatch.record_own_act(kill_session.name, given, reason)
+
+    async def set_limit_of_workspace(tmux: Tmux) -> None:
+        await services.workspaces.on(tmux).set_idle_limit()
+
+    services.idle_sessions.may_end = may_end
+    services.idle_sessions.on_end = record_end
+    services.idle_sessions.before_first_look = set_limit_of_workspace
 
 
 def _build_workspaces(settings: Settings) -> Workspaces:
@@ -192,7 +254,10 @@ def _build_workspaces(settings: Settings) -> Workspaces:
     except OSError:  # it was removed
         folder = "/"
     identity = WorkspaceIdentity(settings.workspace_name, folder)
-    return Workspaces(identity, has_plain_pagers=settings.workspace.plain_pagers)
+    idle_limit_s = 3600.0 * (settings.workspace.idle_hours or 0)
+    return Workspaces(
+        identity, has_plain_pagers=settings.workspace.plain_pagers, idle_limit_s=idle_limit_s or None
+    )
 
 
 def _watch_limits(settings: Settings) -> WatchLimits:
@@ -213,6 +278,7 @@ def _build_shells(settings: Settings, locks: PaneLocks, timing: Timing) -> Comma
     keep = settings.tracking
     return CommandRegistry(
         locks.hold_for_typing,
+        locks.hold_for_submission,
         output_limit_bytes=keep.output_cap_bytes,
         kept_commands=keep.completed_max_entries or sys.maxsize,
         kept_s=60.0 * keep.completed_retention_minutes,
@@ -229,12 +295,27 @@ def _build_audit(settings: Settings) -> AuditLog | None:
     return AuditLog(settings.audit)
 
 
+def build_redactor(settings: Settings) -> Redactor | None:
+    """Return what takes secrets out of answers; None where that is off. Patterns are checked in any case."""
+    security = settings.security
+    if not security.redact and not security.redact_patterns:
+        return None
+    from muxpilot.redaction.redactor import load_redactor  # loads RE2
+
+    redactor = load_redactor(settings)
+    return redactor if security.redact and security.enabled else None
+
+
 def _build_servers(settings: Settings, judge: PolicyJudge, *, may_start_journals: bool) -> TmuxServers:
     return TmuxServers(
         settings.socket,
-        addresses={name: ServerAddress(entry.socket, entry.ssh) for name, entry in settings.servers.items()},
+        addresses={
+            name: ServerAddress(entry.socket, entry.ssh, entry.exec_text)
+            for name, entry in settings.servers.items()
+        },
         ssh=settings.ssh,
-        ssh_given_by=settings.origin.locate("ssh.remote"),
+        exec_command=settings.exec_command,
+        given_by=settings.origin.route_sources(),
         passed_variables=(*PASSED, *settings.security.pass_environment),
         startup=ShellStart,
         row_filter=judge.filter_rows if judge.policy.is_scoped else None,

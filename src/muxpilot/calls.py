@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from muxpilot.protocol.elicitation import PersonAnswer, Question
+from muxpilot.errors import ApprovalNeeded, Denied
+from muxpilot.protocol.elicitation import Elicitation, PersonAnswer
 from muxpilot.records import record
 from muxpilot.tmux import Tmux
 from muxpilot.toolkit.answers import Answer
@@ -27,7 +28,7 @@ OnWatchEnd = Callable[[Any, int | None], Awaitable[None]]
 
 # Puts a question to the person who uses the client. Raises Unavailable if the client cannot ask, and
 # InputRequired where the client shall repeat its call with the answer.
-AskPerson = Callable[[Question], Awaitable[PersonAnswer]]
+AskPerson = Callable[[Elicitation], Awaitable[PersonAnswer]]
 
 # For a tool that acts on servers or panes which its arguments do not name as targets: raises Denied for one.
 CheckPart = Callable[[Tmux, Mapping[str, Any]], Coroutine[Any, Any, None]]
@@ -65,6 +66,31 @@ class Caller:
     own_watch: Callable[[str], None] = watch_not_owned
     # None where there is no client that could ask: on the command line.
     ask_person: AskPerson | None = None
+    # The client's own name for itself. It is shown to people, and not to be trusted.
+    client: str = ""
+    # Stands for the client's session: the same object in all its calls. None where each call stands alone.
+    session: object | None = None
+
+
+@record
+class Approval:
+    """What a person said about a call that they must allow: by which key they were asked, and how.
+
+    `how` is empty where they had allowed the same call before. `refusal` is set if they did not allow it.
+    """
+
+    key: str
+    how: str
+    said: str
+    refusal: Denied | None = None
+
+
+class AskForApproval(Protocol):
+    """Puts a call to a person, and returns what they said."""
+
+    async def __call__(
+        self, needed: ApprovalNeeded, request: CallRequest, caller: Caller, raw: Mapping[str, Any]
+    ) -> Approval: ...
 
 
 @dataclass(slots=True)
@@ -78,6 +104,8 @@ class CallRequest:
     names_server: bool = False
     # Names the call in the log.
     number: int = 0
+    # The texts that would reach shells by a call that a person has allowed; None if no person has.
+    approved: tuple[str, ...] | None = None
     # The named pane that was opened for the call, or found by its name meanwhile.
     opened: OpenedPane | None = None
 
@@ -94,6 +122,8 @@ class CallRecord:
     # The name of the argument that is invalid, if the call was refused for one.
     bad_argument: str | None = None
     answer: Answer | None = None
+    # What a person said, if they were asked to allow the call.
+    approval: Approval | None = None
     is_secret: bool = False
     made_by: str | None = None
     seconds: float = 0.0
@@ -121,8 +151,13 @@ class CallPolicy(Protocol):
     def check_server(self, tool: Tool, tmux: Tmux) -> None:
         """Check the server, before muxpilot sends it a request."""
 
-    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        """Check the whole call, before it does something. Targets are ids."""
+    async def check_call(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], *, approved: tuple[str, ...] | None = None
+    ) -> None:
+        """Check the whole call, before it does something. Targets are ids.
+
+        Raise ApprovalNeeded for a call that a person must allow first, and has not (`approved`).
+        """
 
 
 class CallAudit(Protocol):
@@ -133,3 +168,33 @@ class CallAudit(Protocol):
 
     def write(self, record: CallRecord) -> None:
         """Write the record of a call that has ended, whatever its outcome."""
+
+
+class NoPolicy:
+    """A policy that allows every call."""
+
+    restricts_targets = False
+
+    def is_tool_closed(self, name: str) -> bool:
+        return False
+
+    def check_tool_open(self, tool: Tool) -> None:
+        pass
+
+    def check_server(self, tool: Tool, tmux: Tmux) -> None:
+        pass
+
+    async def check_call(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], *, approved: tuple[str, ...] | None = None
+    ) -> None:
+        pass
+
+
+class NoAudit:
+    """An audit log that keeps nothing."""
+
+    async def inspect_before_call(self, record: CallRecord) -> None:
+        pass
+
+    def write(self, record: CallRecord) -> None:
+        pass

@@ -9,25 +9,30 @@ import asyncio
 import functools
 import itertools
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
+from muxpilot.call_log import call_trace, log_end, log_targets, names_given
 from muxpilot.call_progress import report_while_running
 from muxpilot.calls import (
+    AskForApproval,
     CallAudit,
     Caller,
     CallPolicy,
     CallRecord,
     CallRequest,
     ContextFactory,
+    NoAudit,
+    NoPolicy,
     UnknownTool,
     report_incident,
 )
 from muxpilot.config.scope import Scope
-from muxpilot.errors import BadInput, Denied, MuxpilotError, NotAnswering, NotFound
+from muxpilot.errors import ApprovalNeeded, BadInput, Denied, MuxpilotError, NotAnswering, NotFound
+from muxpilot.people.sockets import ASKS, find_sockets
 from muxpilot.protocol.elicitation import InputRequired
-from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection.connection import without_policy_filter
 from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
@@ -39,35 +44,15 @@ from muxpilot.toolkit.spec import DEADLINE_S, Effect, Tool
 from muxpilot.trace import Trace, area
 from muxpilot.workspace import UnopenedPane, Workspaces
 
+if TYPE_CHECKING:
+    from muxpilot.toolkit.redact import ValueRedactor
+
 _trace = area("calls")
 
+# Characters of an answer that are searched for secrets on the event loop: a few milliseconds.
+_REDACTED_AT_ONCE = 1 << 16
 
-class _NoPolicy:
-    """A policy that allows every call."""
-
-    restricts_targets = False
-
-    def is_tool_closed(self, name: str) -> bool:
-        return False
-
-    def check_tool_open(self, tool: Tool) -> None:
-        pass
-
-    def check_server(self, tool: Tool, tmux: Tmux) -> None:
-        pass
-
-    async def check_call(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-        pass
-
-
-class _NoAudit:
-    """An audit log that keeps nothing."""
-
-    async def inspect_before_call(self, record: CallRecord) -> None:
-        pass
-
-    def write(self, record: CallRecord) -> None:
-        pass
+PauseDeadline = Callable[[], AbstractContextManager[None]]
 
 
 class Dispatch:
@@ -85,11 +70,15 @@ class Dispatch:
         has_channel: bool = False,
         policy: CallPolicy | None = None,
         audit: CallAudit | None = None,
+        redactor: ValueRedactor | None = None,
+        ask_for_approval: AskForApproval | None = None,
     ) -> None:
+        self._ask_for_approval = ask_for_approval
         self._tools = {tool.exposed_name: tool for tool in tools}
         self._scope = scope
-        self._policy = policy or _NoPolicy()
-        self._audit = audit or _NoAudit()
+        self._policy = policy or NoPolicy()
+        self._audit = audit or NoAudit()
+        self._redactor = redactor
         self._in_scope = {
             tool.exposed_name: tool
             for tool in tools
@@ -156,6 +145,11 @@ class Dispatch:
         """Record a read of an address that no resource has."""
         self._audit.write(CallRecord("resource", uri=uri, outcome="unknown"))
 
+    def record_own_act(self, name: str, raw: Mapping[str, Any], reason: str) -> None:
+        """Record what muxpilot did by itself, as the call that would have done it."""
+        answer = Answer(reason, audit_fields={"cause": reason})
+        self._audit.write(CallRecord(name, raw, answer=answer))
+
     def is_tool_open(self, name: str) -> bool:
         return not self._policy.is_tool_closed(name)
 
@@ -169,27 +163,54 @@ class Dispatch:
             return False
         return True
 
-    async def may_call(self, name: str, **raw: Any) -> bool:
-        """Return whether the policy allows a call, with what it types."""
+    async def may_reach(self, name: str, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether the policy lets a tool reach a pane of a server."""
+        if not self._policy.restricts_targets:
+            return True
+        tool = self._tools[name]
+        try:
+            self._policy.check_server(tool, tmux)
+            await self._policy.check_call(tool, tmux, {"pane_id": pane})
+        except (Denied, NotFound):
+            return False
+        return True
+
+    async def may_call(self, name: str, *, may_ask: bool = False, **raw: Any) -> bool:
+        """Return whether the policy allows a call, with what it types.
+
+        With `may_ask`, also a call that a person would have to allow first.
+        """
         try:
             await self.check_read(name, raw)
+        except ApprovalNeeded:
+            return may_ask
         except (Denied, NotFound):
             return False
         return True
 
     async def _answer_and_record(self, record: CallRecord, tool: Tool | None, caller: Caller) -> Answer:
         record.number = next(self._numbers)
-        trace = _call_trace(record)
+        trace = call_trace(record)
         if trace.is_debug:
-            trace.debug("call begins", arguments=_names_given(tool, record.raw))
+            trace.debug("call begins", arguments=names_given(tool, record.raw))
         try:
-            record.answer = await self._answer(record, tool, caller, trace)
+            record.answer = await self._redact(await self._answer(record, tool, caller, trace), tool)
             return record.answer
         finally:
             record.seconds = time.monotonic() - record.started_at
             if trace.is_debug:
-                _log_end(trace, record)
+                log_end(trace, record)
             self._audit.write(record)
+
+    async def _redact(self, answer: Answer, tool: Tool | None) -> Answer:
+        """Take secrets out of an answer, where the configuration says so; in a thread if it is long."""
+        if self._redactor is None:
+            return answer
+        from muxpilot.toolkit.redact import redact_answer  # most configurations do without
+
+        is_screen = tool is not None and tool.group == "capture"
+        work = functools.partial(redact_answer, answer, self._redactor, is_screen=is_screen)
+        return work() if len(answer.text) < _REDACTED_AT_ONCE else await asyncio.to_thread(work)
 
     async def _answer(self, record: CallRecord, tool: Tool | None, caller: Caller, trace: Trace) -> Answer:
         if tool is None:
@@ -205,8 +226,12 @@ class Dispatch:
                 if reports_itself
                 else report_while_running(tool.exposed_name, caller, deadline_s)
             ):
-                async with asyncio.timeout(deadline_s), self._order if tool.in_order else nullcontext():
-                    return await self._run(record, tool, arguments, caller, trace)
+                async with (
+                    asyncio.timeout(deadline_s) as deadline,
+                    self._order if tool.in_order else nullcontext(),
+                ):
+                    pause = functools.partial(_pause_deadline, deadline, deadline_s)
+                    return await self._run(record, tool, arguments, caller, trace, pause)
         except asyncio.CancelledError:
             record.outcome = "cancelled"
             raise
@@ -224,13 +249,24 @@ class Dispatch:
             return Answer(report_incident(record.name), error=record.outcome)
 
     async def _run(
-        self, record: CallRecord, tool: Tool, arguments: dict[str, Any], caller: Caller, trace: Trace
+        self,
+        record: CallRecord,
+        tool: Tool,
+        arguments: dict[str, Any],
+        caller: Caller,
+        trace: Trace,
+        pause_deadline: PauseDeadline,
     ) -> Answer:
         request = await self._resolve(tool, arguments)
         request.number = record.number
         if trace.is_debug:
-            _log_targets(trace, request)
-        await self._judge(record, request, trace)
+            log_targets(trace, request)
+        try:
+            await self._judge(record, request, trace)
+        except ApprovalNeeded as needed:
+            with pause_deadline():  # a person takes longer than a call may
+                await self._approve(needed, record, request, caller)
+            await self._judge(record, request, trace)  # again: much may have changed meanwhile
         if await self._open_pane(request):
             await self._judge(record, request, trace)  # again, now that the pane has an id
         # No await between the end of the lock and the tool: the call keeps its place in the pane's queue.
@@ -239,11 +275,23 @@ class Dispatch:
             return answer
         return sanitize_answer(answer, colors=bool(request.arguments.get("colors")))
 
+    async def _approve(
+        self, needed: ApprovalNeeded, record: CallRecord, request: CallRequest, caller: Caller
+    ) -> None:
+        """Let a person decide about the call. Raise Denied if they do not allow it."""
+        if self._ask_for_approval is None:
+            raise needed
+        record.approval = await self._ask_for_approval(needed, request, caller, record.raw)
+        if record.approval.refusal is not None:
+            raise record.approval.refusal
+        request.approved = needed.texts
+
     async def _judge(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
         """Let the policy check the call, and the audit note what can be seen only before it."""
         async with self._judge_in_order(request):
             record.request = request
             await self._check(record, request, trace)
+            await _refuse_while_person_answers(request.tool, request.tmux, request.arguments)
             await self._audit.inspect_before_call(record)
 
     async def _open_pane(self, request: CallRequest) -> bool:
@@ -265,19 +313,21 @@ class Dispatch:
 
     async def _check(self, record: CallRecord, request: CallRequest, trace: Trace) -> None:
         try:
-            await self._policy.check_call(request.tool, request.tmux, request.arguments)
+            await self._policy.check_call(
+                request.tool, request.tmux, request.arguments, approved=request.approved
+            )
         except MuxpilotError:
             await self._audit.inspect_before_call(record)  # a refused text may be a secret too
             raise
         trace.debug("call allowed")
 
     def _context(self, request: CallRequest, caller: Caller) -> Any:
-        return self._make_context(request, caller, functools.partial(self._check_part, request.tool))
+        return self._make_context(request, caller, functools.partial(self._check_part, request))
 
     def _parse(self, tool: Tool, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments by their Python names. A closed tool is refused first."""
         self._policy.check_tool_open(tool)
-        return parse_arguments(tool.arguments, raw)
+        return parse_arguments(tool.arguments, raw, tool.spellings)
 
     async def _resolve_and_check(self, tool: Tool, arguments: dict[str, Any]) -> CallRequest:
         request = await self._resolve(tool, arguments)
@@ -293,11 +343,13 @@ class Dispatch:
             resolved = await tool.resolve_targets(tmux, arguments, self._workspaces)
         return CallRequest(tool, tmux, resolved, names_server=socket is not None)
 
-    async def _check_part(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+    async def _check_part(self, request: CallRequest, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """Check a part of a call. A part that is denied gets a record of its own."""
+        tool = request.tool
         try:
             self._policy.check_server(tool, tmux)
-            await self._policy.check_call(tool, tmux, arguments)
+            await self._policy.check_call(tool, tmux, arguments, approved=request.approved)
+            await _refuse_while_person_answers(tool, tmux, arguments)
         except Denied as error:
             given = {row.wire_name: arguments[row.name] for row in tool.arguments if row.name in arguments}
             pane = {"paneId": arguments["pane_id"]} if "pane_id" in arguments else {}
@@ -314,37 +366,27 @@ class Dispatch:
         return self._locks.hold(request.tmux, pane, PaneUse.JUDGE, holder=f"call-{request.number}")
 
 
+async def _refuse_while_person_answers(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
+    """Raise Refused if the call would type where a person answers a question. Most often there is none."""
+    pane = arguments.get("pane_id")
+    if tool.effect is Effect.TYPE and isinstance(pane, PaneId) and find_sockets(ASKS):
+        from muxpilot.people.typing_guard import refuse_while_person_answers
+
+        await refuse_while_person_answers(tmux, pane)
+
+
+@contextmanager
+def _pause_deadline(deadline: asyncio.Timeout, seconds: float) -> Iterator[None]:
+    """Let the deadline of a call not count while a person is asked, and begin again after that."""
+    deadline.reschedule(None)
+    yield
+    deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+
+
 def _fail(record: CallRecord, tool: Tool, error: MuxpilotError) -> Answer:
     record.outcome = error.code
     if isinstance(error, BadInput):
         record.bad_argument = error.argument
     if _trace.is_debug and isinstance(error, Denied):
-        _call_trace(record).debug("call denied", rule=error.key)
+        call_trace(record).debug("call denied", rule=error.key)
     return Answer(tool.error_text(error), error=error.code)
-
-
-def _call_trace(record: CallRecord) -> Trace:
-    if not _trace.is_debug:
-        return _trace
-    return _trace.child(call=record.number, tool=record.name[:60])
-
-
-def _names_given(tool: Tool | None, raw: Mapping[str, Any]) -> str:
-    """Return the names of the arguments that a call gives. Their values may be secrets."""
-    if tool is None:
-        return ""
-    return ",".join(row.wire_name for row in tool.arguments if row.wire_name in raw or row.name in raw)
-
-
-def _log_targets(trace: Trace, request: CallRequest) -> None:
-    values = request.arguments.values()
-    items = (item for value in values for item in (value if isinstance(value, list) else (value,)))
-    ids = [item for item in items if isinstance(item, SessionId | WindowId | PaneId)]
-    trace.debug("targets resolved", server=request.tmux.socket, targets=",".join(ids))
-
-
-def _log_end(trace: Trace, record: CallRecord) -> None:
-    size = len(record.answer.text) if record.answer is not None else 0
-    argument = {} if record.bad_argument is None else {"argument": record.bad_argument}
-    ms = f"{record.seconds * 1000:.1f}"
-    trace.debug("call ends", outcome=record.outcome, **argument, characters=size, ms=ms)

@@ -8,6 +8,7 @@
     ├── PaneDead              the pane's program has ended, so the pane takes no input
     ├── Refused               the call cannot be carried out now: tmux or muxpilot refuses it
     ├── Denied                the configured policy forbids the call
+    │   └── ApprovalNeeded    a person must allow the call first
     ├── NoStream              the output of the pane cannot be followed
     └── Unavailable           tmux could not be asked
         ├── NoTmux            the tmux program is missing or too old
@@ -27,6 +28,7 @@ Other exceptions are raised and caught inside muxpilot, and are defined where th
     UnknownTool       calls.py                       no tool has that name; becomes a protocol error
     ResourceFailed    resources.py                   a resource cannot be read; becomes a protocol error
     HttpRefusal       web/asgi.py                    an HTTP request is not served; becomes the response
+    ForeignEntry      mcp_clients/entries.py         a client's file has our name for another program
     SearchStopped     buffers/search.py              the caller of a search no longer waits for it
     TicketRefused     tmux/objects/typing_ticket.py  another process has typed the text, or a later one
 """
@@ -138,6 +140,14 @@ class Denied(MuxpilotError):
         self.why = why
 
 
+class ApprovalNeeded(Denied):
+    """A person must allow the call first. It is refused where no person can be asked."""
+
+    hint = "A person must allow it, and cannot be asked here."
+    # The texts that would reach shells. A person allows these, and no others.
+    texts: tuple[str, ...] = ()
+
+
 class NoStream(MuxpilotError):
     """The output of the pane cannot be followed."""
 
@@ -171,7 +181,7 @@ class UnsafeSocket(Unavailable):
 
 
 class Unreachable(Unavailable):
-    """The remote host cannot be reached by ssh."""
+    """The other host cannot be reached, by ssh or a command."""
 
     code = "unreachable"
 

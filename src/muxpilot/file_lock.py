@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def acquire(path: str | Path, *, is_shared: bool = False) -> int | None:
     is_locked = False
     try:
         with suppress(FileNotFoundError):
-            is_locked = try_lock(file, is_shared=is_shared) and _is_still_at(path, file)
+            is_locked = try_lock(file, is_shared=is_shared) and is_still_at(path, file)
     finally:
         if not is_locked:
             os.close(file)
@@ -43,9 +44,22 @@ def acquire(path: str | Path, *, is_shared: bool = False) -> int | None:
 def release(path: str | Path, file: int) -> None:
     """Unlock and close a lock file. Remove it if no other process shares the lock."""
     with suppress(OSError):
-        if try_lock(file) and _is_still_at(path, file):
+        if try_lock(file) and is_still_at(path, file):
             os.unlink(path)
     os.close(file)
+
+
+def remove_if_unused(path: Path, unused_s: float) -> None:
+    """Remove a lock file that no process holds and that nothing was written to for so long.
+
+    A process that opens it at the same moment must check `is_still_at` when it has the lock.
+    """
+    with suppress(OSError):
+        if time.time() - path.lstat().st_mtime <= unused_s:
+            return
+        file = acquire(path)
+        if file is not None:
+            release(path, file)
 
 
 def write_owner(file: int, *, offset: int = 0) -> None:
@@ -60,5 +74,6 @@ def read_owner(file: int, *, offset: int = 0) -> int | None:
     return int(found) if found.isdigit() else None
 
 
-def _is_still_at(path: str | Path, file: int) -> bool:
+def is_still_at(path: str | Path, file: int) -> bool:
+    """Return whether an open lock file was not removed, or replaced by another, meanwhile."""
     return os.path.samestat(os.fstat(file), os.stat(path))

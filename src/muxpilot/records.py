@@ -1,4 +1,6 @@
-"""The decorator `record`: a dataclass with slots whose fields do not change after it is built.
+"""The decorator `record`, and `FastEnum`.
+
+`record` makes a dataclass with slots whose fields do not change after it is built.
 
 Only the type checker refuses to assign to a field; at run time the records are not frozen, for two reasons:
 
@@ -11,10 +13,20 @@ Only the type checker refuses to assign to a field; at run time the records are 
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform
 
 RecordType = TypeVar("RecordType")
+
+
+class FastEnum(Enum):
+    """An enumeration whose members are hashed by identity, for tables that are looked up often.
+
+    `Enum` hashes the names of its members in Python code, which costs more than the look-up.
+    """
+
+    __hash__ = object.__hash__
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -15,7 +15,7 @@ from muxpilot.tmux import ListedPane, PaneId, Tmux, Window
 from muxpilot.tmux.connection.protocol import Notification, PaneOutput
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.answers import Answer
-from muxpilot.toolkit.resource_rows import CompletionRow, ResourceRow
+from muxpilot.toolkit.resource_rows import CompletionRow, LiveEntry, ResourceRow
 from muxpilot.trace import area
 
 # Errors that mean that nothing is there, also if no tmux runs. All others mean "could not ask".
@@ -51,8 +51,8 @@ class ResourceEntry:
 class LiveSource(Protocol):
     """Objects with ids that muxpilot itself keeps: commands, watches."""
 
-    def entries(self) -> Iterable[tuple[str, str]]:
-        """Yield the id and the title of each."""
+    def entries(self) -> Iterable[LiveEntry]:
+        """Yield an entry for each."""
 
     async def changes(self, item: str) -> AsyncIterator[None]:
         """Return what yields at each change until the last one. Raise NotFound for an unknown id."""
@@ -69,6 +69,9 @@ class ResourceCalls(Protocol):
 
     async def may_read(self, name: str, **raw: Any) -> bool:
         """Return whether the policy allows a read."""
+
+    async def may_reach(self, name: str, tmux: Tmux, pane: PaneId) -> bool:
+        """Return whether the policy lets a tool reach a pane."""
 
     async def resolve_pane(self, tmux: Tmux, target: str) -> PaneId:
         """Return the pane that an id, a name or a target means."""
@@ -127,7 +130,11 @@ class Resources:
         entries = [_entry(row, row.template, row.title) for row in plain if self._is_listed(row)]
         for variable, source in self._live.items():
             for row in self._listed_rows(variable):
-                entries += [_entry(row, _fill(row, item), title) for item, title in source.entries()]
+                entries += [
+                    _entry(row, _fill(row, item.id), item.title)
+                    for item in list(source.entries())
+                    if await self._may_list(row, item)
+                ]
         tmux = self._servers.default
         try:
             windows, panes = await asyncio.gather(tmux.windows.list(), tmux.panes.list())
@@ -152,8 +159,15 @@ class Resources:
             return []
         if answer.error is not None or answer.structured is None:
             raise ResourceFailed(answer.text, is_missing=False)
-        found = (str(each[field]) for each in answer.structured[row.rows] for field in row.fields)
+        rows = answer.structured[row.rows]
+        found = (str(each[field]) for field in row.fields for each in rows if each.get(field) is not None)
         return list(dict.fromkeys(found))
+
+    async def _may_list(self, row: ResourceRow, item: LiveEntry) -> bool:
+        """Return whether a client may read an object, of another muxpilot too."""
+        if item.is_asked_here:
+            return True
+        return item.tmux is not None and await self._dispatch.may_reach(row.tool, item.tmux, item.pane)
 
     async def _list_readable(
         self, variable: str, noun: str, names: Iterable[tuple[str, str]]

@@ -1,4 +1,5 @@
-"""How long muxpilot waits, and for what: every timing constant of shells, REPLs, watches and jobs.
+"""How long muxpilot waits, and for what: every timing constant of shells, REPLs, watches,
+jobs, questions and sessions.
 
 Each field says what the number protects from. Tests pass records with smaller numbers.
 """
@@ -43,6 +44,8 @@ class ShellTiming:
     remote_quiet_s: float = 0.4
     # Our private key answers at once, unless the binding is gone.
     key_answer_s: float = 0.5
+    # bash removes a half-typed line before our key answers, and draws it again: at once, if it gets the CPU.
+    line_drawn_s: float = 3.0
     # After a key the line editor draws the line again. Bytes of that must not count as typed text.
     redraw_quiet_s: float = 0.03
     redraw_quiet_tries: int = 20
@@ -66,11 +69,15 @@ class ShellTiming:
     # While a command runs.
     # fish keeps an incomplete or wrong line in its editor without a mark. After this time we ask by key.
     command_start_s: float = 0.3
+    command_start_checks: int = 10
     # After a pause in the output: does the command wait for input? First, and at most, between checks.
     first_input_check_s: float = 0.15
     longest_input_check_s: float = 5.0
     # The shortest wait for a change before the next such check, so that a check that is due does not spin.
     shortest_input_wait_s: float = 0.01
+    # A line that was typed is shown and taken at once, unless the machine is busy. Until then the shell reads
+    # for its prompt, not for the command.
+    line_taken_s: float = 3.0
     # A program that reads a line without a question may only have paused: say so after this time.
     unasked_input_s: float = 0.6
     # tmux may show a prompt whose bytes are still on their way to us. After this time we judge anyway.
@@ -212,6 +219,41 @@ class JobTiming:
 
 
 @record
+class PeopleTiming:
+    """Times of questions to people (`people/`), in seconds."""
+
+    # A popup does not cover a person who types: it waits for a pause, for a bounded time. tmux tells the time
+    # of the last key in whole seconds.
+    typing_pause_s: float = 2.0
+    pause_check_s: float = 0.25
+    longest_pause_wait_s: float = 10.0
+    # tmux starts the program of the popup within this time, or the popup counts as impossible.
+    popup_start_s: float = 10.0
+    # How often a terminal that shows another popup is tried again.
+    busy_client_check_s: float = 0.5
+    # How often it is looked whether a view page still runs.
+    page_check_s: float = 1.0
+    # A program that was just started prints its prompt for the secret a moment later.
+    secret_prompt_s: float = 3.0
+    secret_prompt_check_s: float = 0.1
+
+
+@record
+class IdleTiming:
+    """Times of sessions that are ended when nothing uses them (`idle_sessions/`), in seconds."""
+
+    # After the start of a server. The first requests of a client come before.
+    first_look_s: float = 1.0
+    # After a change of sessions: a new session gets its limit after it is created.
+    settle_s: float = 1.0
+    # Between two looks at sessions that can expire.
+    shortest_pause_s: float = 1.0
+    # A session that is in use after its limit is looked at this often at least: no event tells that a person
+    # has detached from it.
+    longest_pause_s: float = 300.0
+
+
+@record
 class Timing:
     """All of them; `app` builds one and gives each subsystem its part."""
 
@@ -219,3 +261,5 @@ class Timing:
     repl: ReplTiming = ReplTiming()
     watch: WatchTiming = WatchTiming()
     jobs: JobTiming = JobTiming()
+    people: PeopleTiming = PeopleTiming()
+    idle: IdleTiming = IdleTiming()

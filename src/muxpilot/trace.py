@@ -39,6 +39,7 @@ AREAS = (
     "watch",
     "reading",
     "workspace",
+    "people",
     "record",
     "policy",
     "audit",

@@ -33,7 +33,10 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
         )
         for target in ("", " ", ":", "=", ".", "{last}", "!")
     ),
-    ("T6", "send-keys", {"paneId": "", "keys": "exit", "enter": True}),
+    *(
+        ("T6", "send-keys", {"paneId": target, "keys": "exit", "enter": True})
+        for target in ("", " ", ":", "=")
+    ),
     ("T7", "kill-pane", {"paneId": "=victi"}),
     ("T7", "kill-pane", {"paneId": "=vi*:"}),
     ("T7", "respawn-pane", {"paneId": "=:", "kill": True}),

@@ -37,6 +37,14 @@ async def test_muxpilot_does_a_task_truly_and_each_call_is_counted(task: Task) -
     assert found.seconds > 0
 
 
+async def test_muxpilot_has_a_session_in_psql() -> None:
+    task = BY_NAME["a session in psql"]
+    if missing := missing_programs(task):
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    found = await outcome(OURS, task)
+    assert found.is_true, found
+
+
 @pytest.mark.parametrize(
     ("answer", "is_true"),
     [

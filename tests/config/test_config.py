@@ -38,6 +38,11 @@ allowed_panes = ["%1"]
 allowed_buffer_paths = ["/tmp"]
 pass_environment = ["MY_*"]
 person_pause_seconds = 0
+preset = "guarded"
+ask = ["@kill"]
+ask_timeout_seconds = 3
+redact = true
+redact_patterns = ["x"]
 [security.command_filter]
 mode = "denylist"
 patterns = ["^rm"]
@@ -125,7 +130,7 @@ def test_nothing_is_set_where_no_file_is_named(tmp_path: Path, monkeypatch: pyte
         ("[security]\n\nallow_kill = 1", 3, "security.allow_kill must be true or false."),
         ("[security]\nallowed_panes = '%1'", 2, "security.allowed_panes must be a list of strings."),
         ("[security]\nallowed_panes = [1]", 2, "security.allowed_panes must be a list of strings."),
-        ("[security.command_filter]\nmode = 'on'", 2, "Use one of: off, allowlist, denylist."),
+        ("[security.command_filter]\nmode = 'on'", 2, "Use one of: off, allowlist, denylist, ask."),
         ("[security]\ncommand_filter.mode = 'on'", 2, "security.command_filter.mode is 'on'."),
         ("[security]\ntools = 1", 2, "security.tools must be a table: [security.tools]."),
         ("[tracking]\noutput_cap_bytes = 3", 2, "tracking.output_cap_bytes must be 1024 or more."),
@@ -180,6 +185,20 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="not UTF-8"):
         load_settings({"TMUX_MCP_CONFIG": str(tmp_path / "bytes")})
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf[shell]\ntype = 'zsh'\n")
+    assert load_settings({}, config=str(tmp_path / "c.toml")).shell_type == "zsh"
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])
+def test_a_value_that_no_parser_can_read_is_an_error_with_the_name_of_the_file(
+    tmp_path: Path, value: str
+) -> None:
+    (tmp_path / "c.toml").write_text(f"[tracking]\ncompleted_max_entries = {value}\n")
+    with pytest.raises(BadInput, match=r"c\.toml cannot be read: it has a number"):
+        load_settings({}, config=str(tmp_path / "c.toml"))
 
 
 def test_environment_and_flags_win_over_the_file(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from muxpilot.config import environment
@@ -24,17 +22,11 @@ def test_a_tmux_process_does_not_learn_that_we_run_inside_tmux(monkeypatch: pyte
     }
 
 
-def test_the_own_pane_and_socket_are_known_inside_tmux_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tmux_variables_name_a_socket_a_server_and_a_pane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMUX", raising=False)
-    assert (environment.own_socket(), environment.own_pane({})) == ("", "")
-    inside = {"TMUX": "/tmp/s,1,0", "TMUX_PANE": "%1"}
-    assert (environment.own_socket(inside), environment.own_pane(inside)) == ("/tmp/s", "%1")
-
-
-def test_our_own_pane_is_known_on_its_server_by_every_path_of_the_socket(tmp_path: Path) -> None:
-    socket, link = tmp_path / "s", tmp_path / "link"
-    link.symlink_to(socket)
-    inside = {"TMUX": f"{socket},1,0", "TMUX_PANE": "%1"}
-    assert [environment.own_pane_on(str(path), inside) for path in (socket, link)] == ["%1", "%1"]
-    assert environment.own_pane_on(str(tmp_path / "other"), inside) == ""
-    assert environment.own_pane_on(str(socket), {}) == ""
+    assert (environment.own_socket(), environment.own_server_pid(), environment.own_pane({})) == ("", 0, "")
+    inside = {"TMUX": "/tmp/a,b/s,71,0", "TMUX_PANE": "%1"}
+    assert environment.own_socket(inside) == "/tmp/a,b/s"
+    assert (environment.own_server_pid(inside), environment.own_pane(inside)) == (71, "%1")
+    for odd in ("/tmp/s", "/tmp/s,x,0", ",,"):
+        assert environment.own_server_pid({"TMUX": odd}) == 0

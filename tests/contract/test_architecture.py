@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from muxpilot.people.questions import TRANSITIONS as QUESTION_TRANSITIONS
 from muxpilot.shells.command_phases import TRANSITIONS as COMMAND_TRANSITIONS
 from muxpilot.shells.osc133 import MarkKind
 from muxpilot.shells.shell_phases import TRANSITIONS, Phase, ShellEvent
@@ -118,9 +119,16 @@ def test_only_the_table_changes_a_commands_status() -> None:
     assert wrong == []
 
 
+def test_the_table_of_a_questions_phases_is_that_of_the_code() -> None:
+    rows = [row for row in table_rows(section("The phases of a question")) if row[0] != "phase"]
+    assert [tuple(cell.partition(":")[0] for cell in row) for row in rows] == [
+        (before.name, event.name, after.name) for (before, event), after in QUESTION_TRANSITIONS.items()
+    ]
+
+
 def test_every_package_is_in_the_layer_picture() -> None:
     picture = section("The layers")
-    names = {package_of(path) for path in files()} - {"__init__", "__main__", "call_progress"}
+    names = {package_of(path) for path in files()} - {"__init__", "__main__", "call_log", "call_progress"}
     assert sorted(name for name in names if not re.search(rf"\b{name}\b", picture)) == []
 
 

@@ -8,24 +8,23 @@ import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
-from muxpilot.cli.install import CLIENTS
 from muxpilot.cli.main import _build_parser
 from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
+from muxpilot.mcp_clients.table import CLIENTS
 from muxpilot.server.fd_streams import LARGEST_LINE
 from muxpilot.server.prompts import PROMPTS
 from muxpilot.server.stdio import MOST_UNANSWERED
+from muxpilot.tmux import version
 from muxpilot.toolkit.spec import Tool
 from muxpilot.tools import RESOURCES, TOOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAMES = [
-    *CLIENTS,
     *SHELL_TYPES,
     *(scope.value for scope in Scope),
     "TMUX_MCP_SCOPE",
     "TMUX_MCP_SOCKET",
-    "CODEX_HOME",
 ]
 
 
@@ -36,6 +35,11 @@ def read(page: str) -> str:
 def test_the_tool_reference_is_what_the_tools_say() -> None:
     generate = runpy.run_path(str(DOCS / "generate.py"))
     assert read("tools.md") == generate["document"](), "stale: run ./dev docs"
+
+
+def test_the_man_page_is_what_the_parser_says() -> None:
+    generate = runpy.run_path(str(DOCS / "generate.py"))
+    assert read("muxpilot.1") == generate["manual"](), "stale: run ./dev docs"
 
 
 def missing_from_row(tool: Tool) -> Iterator[str]:
@@ -71,6 +75,23 @@ def test_every_flag_and_subcommand_is_in_the_docs() -> None:
 def test_every_name_that_a_person_may_give_is_in_the_docs() -> None:
     page = read("cli.md")
     assert [name for name in NAMES if f"`{name}`" not in page] == []
+
+
+def test_every_client_and_its_files_are_in_the_docs() -> None:
+    rows = {line.split("`")[1]: line for line in read("clients.md").splitlines() if line.startswith("| `")}
+    assert set(CLIENTS) <= set(rows)
+    for name, client in CLIENTS.items():
+        names = [*client.project[:1], client.user[0].rpartition("/")[2], f"`{client.section}`"]
+        assert [word for word in names if word not in rows[name]] == [], name
+
+
+def test_every_version_of_tmux_that_makes_a_difference_is_in_the_docs() -> None:
+    rows = read("versions.md").splitlines()
+    table = {name: value for name, value in vars(version).items() if name.isupper() and name != "OLDEST"}
+    wanted = [".".join(map(str, value)) for name, value in table.items() if not name.startswith("_")]
+    assert len(wanted) > 5
+    for number in set(wanted):
+        assert sum(row.startswith(f"| {number} |") for row in rows) >= wanted.count(number), number
 
 
 def test_the_limits_of_the_wire_are_in_the_docs() -> None:

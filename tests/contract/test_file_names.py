@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.contract.source import ROOT, docstring_nodes
 
-FOLDERS = ("src", "tests", "bench", "docs")
+FOLDERS = ("src", "tests", "bench", "docs", "hooks", "release")
 # A path or a base name.
 FILE = re.compile(r"(?<![\w./<*-])(?:[\w.-]+/)*[\w-]+\.py\b")
 # `bench/NAME.py` and `test_X.py` stand for any name.

@@ -18,6 +18,7 @@ from muxpilot.tools import TOOLS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "README.md"
+INTENTS = ROOT / "docs" / "intents.md"
 PAGES = [README, *sorted(ROOT.glob("docs/*.md"))]
 ONE_KEY = re.compile(
     r"send-(cancel|eof|escape|enter|tab|backspace|up|down|left|right|page-up|page-down|home|end)"
@@ -65,8 +66,8 @@ def test_no_link_within_the_project_is_dead() -> None:
     assert [link for page in PAGES for link in dead_links(page)] == []
 
 
-def test_the_front_page_has_every_tool_and_marks_the_default_ones() -> None:
-    table = README.read_text().partition("\n## Tools\n")[2].partition("\n## ")[0]
+def test_the_index_has_every_tool_and_marks_the_default_ones() -> None:
+    table = INDEX.read_text().partition("\n## Tools\n")[2].partition("\n## ")[0]
     shown = {tool.name: re.findall(rf"(?<![\w-])\**{tool.name}\**(?![\w-])", table) for tool in LISTED}
     assert shown == {
         tool.name: [f"**{tool.name}**" if Scope.AGENTIC in tool.scopes else tool.name] for tool in LISTED
@@ -107,3 +108,27 @@ def test_every_configuration_in_the_docs_is_taken(tmp_path: Path) -> None:
     for text in blocks("toml"):
         file.write_text(text)
         load_document(str(file))
+
+
+def test_the_front_page_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_the_figures_of_the_front_page_are_those_of_the_other_pages() -> None:
+    """Compare calls, truth and tokens with the last rows of the page that a benchmark has written."""
+    rows = {
+        cells[0]: cells[1:]
+        for cells in (
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in (README.read_text() + INTENTS.read_text()).splitlines()
+            if line.startswith("|")
+        )
+    }
+    calls, truth = rows["calls for fourteen tasks of an agent"], rows["true answers"]
+    played = rows["all"][: len(calls)]
+    assert [re.findall(r"^\d+", cell) for cell in played] == [[count] for count in calls]
+    assert [re.findall(r"(\d+) of 14 true", cell) for cell in played] == [
+        re.findall(r"^\d+", cell) for cell in truth
+    ]
+    listed = rows["tokens of tools/list, once"][1 : len(calls)]
+    assert rows["tokens of `tools/list`"][1:] == listed

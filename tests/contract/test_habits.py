@@ -47,8 +47,10 @@ def test_a_release_is_tested_checked_and_published_without_a_stored_token() -> N
     text = (WORKFLOWS / "release.yml").read_text()
     assert "uses: ./.github/workflows/test.yml" in text
     assert "needs: [test, build]" in text
-    assert "python -m build" in commands("release.yml")
-    assert any("twine check" in command for command in commands("release.yml"))
+    assert "./dev release" in commands("release.yml")
+    script = (WORKFLOWS.parents[1] / "release/build.py").read_text()
+    assert '"-m", "build"' in script
+    assert '"twine", "check", "--strict"' in script
     assert "id-token: write" in text
     assert "name: pypi" in text
     assert "secrets." not in text

@@ -23,6 +23,8 @@ LAYERS: dict[str, str] = {
     "config": "shell_table",
     "patterns": "",
     "terminal": "",
+    # config: the patterns are settings, and a bad one is told with its line.
+    "redaction": "config patterns terminal",
     # config.environment: where journals are kept depends on HOME and two other variables. processes: whether
     # the program of a pipe still runs, and the owner of a record.
     "journal": "config processes",
@@ -38,11 +40,15 @@ LAYERS: dict[str, str] = {
     "tmux": "config journal processes shell_table terminal",
     # Jobs are recorded in the journal's folders, and continued on the streams of panes.
     "jobs": "journal tmux",
+    # What runs in a session decides whether it is idle. journal: muxpilots watch a folder that they share.
+    "idle_sessions": "journal processes shell_table tmux",
     # config.workspace_name: the name of a workspace is a setting, and names of panes are of the same form.
     "workspace": "config tmux",
+    # config.environment: the folder of the sockets depends on HOME. protocol: a question as clients get it.
+    "people": "config processes protocol terminal tmux",
     "shells": "journal processes shell_table terminal tmux",
     "repl": "processes shells terminal tmux",
-    "watch": "jobs patterns processes reading shell_table shells terminal tmux",
+    "watch": "jobs journal patterns processes reading shell_table shells terminal tmux",
     "reading": "terminal tmux",
     "pictures": "terminal",
     "record": "jobs journal pictures shells terminal tmux",
@@ -52,25 +58,34 @@ LAYERS: dict[str, str] = {
     "toolkit": "config terminal tmux workspace",
     # A tool may put a question to the person who uses the client.
     "calls": "protocol tmux toolkit workspace",
-    "tools": "buffers calls files jobs patterns pictures processes reading record repl shells terminal tmux "
-    "toolkit watch workspace",
+    # redaction: a text is redacted before it is cut.
+    "tools": "buffers calls files idle_sessions jobs patterns people pictures processes reading record "
+    "redaction repl shells terminal tmux toolkit watch workspace",
     # tools: a dialect is a table over them.
     "dialects": "config processes terminal tmux toolkit tools workspace",
     # workspace: a pane that a call would open is judged before it has an id.
     "policy": "config patterns processes shell_table tmux toolkit workspace",
-    "audit": "calls config processes tmux toolkit",
+    # redaction: both use the same table of secrets.
+    "audit": "calls config processes redaction terminal tmux toolkit",
     "call_progress": "calls",
-    "dispatch": "call_progress calls config protocol tmux toolkit workspace",
+    "call_log": "calls tmux toolkit",
+    # A call that a person must allow first is put to them.
+    "approvals": "calls people tmux",
+    # people: no call types where a person answers a question.
+    "dispatch": "call_log call_progress calls config people protocol tmux toolkit workspace",
     "resources": "terminal tmux toolkit",
-    "app": "audit calls config dialects dispatch jobs journal policy record resources shell_table shells "
-    "tmux tools watch workspace",
+    "app": "approvals audit calls config dialects dispatch idle_sessions jobs journal people policy record "
+    "redaction resources shell_table shells tmux tools watch workspace",
     "protocol": "",
     "web": "config",
-    "server": "app calls config protocol resources toolkit watch web",
-    "view": "app calls config pictures terminal tmux web",
+    "server": "app calls config protocol redaction resources toolkit watch web",
+    # people: the page lists open questions and passes on the answers.
+    "view": "app calls config people pictures processes terminal tmux web",
+    # config.environment: where a client keeps its files depends on variables.
+    "mcp_clients": "config",
     # shells, journal: run, wait and logs follow a command; clean asks which muxpilots still live.
-    "cli": "app audit calls config files journal pictures policy processes record server shell_table shells "
-    "terminal tmux toolkit tools view web",
+    "cli": "app audit calls config files idle_sessions journal mcp_clients pictures policy processes record "
+    "redaction server shell_table shells terminal tmux toolkit tools view web workspace",
     "__init__": "tmux",
     "__main__": "cli",
 }

@@ -18,9 +18,9 @@ from tests.contract.source import files, place, tree
 
 OFFERED = [tool for tool in TOOLS if tool.scopes]
 
-# The bars for tools/list of the scope agentic, and what is kept free below them for ask-person.
+# The bars for tools/list of the scope agentic, and what is kept free below them for ttlMinutes.
 TOKENS, TOKENS_SHOWN_TO_MODELS = 3_000, 2_300
-RESERVED = 60
+RESERVED = 20
 # The second layer of the server that scope agentic comes from: these are always offered.
 WORKFLOWS = {
     *("start-and-watch", "watch-pane", "pane-state", "run-in-repl", "write-to-display", "display-message"),

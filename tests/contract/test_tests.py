@@ -13,6 +13,7 @@ TESTS = ROOT / "tests"
 ACROSS = {
     "attacks",
     "bench",
+    "containers",
     "contract",
     "durability",
     "examples",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 
 import pytest
 
-from muxpilot.processes import marked_processes
 from tests.dialects.conftest import DialectClient, speaking
 from tests.dialects.test_debug import stubborn
-from tests.rigs.waiting import LIMIT_S, eventually, is_running
+from tests.rigs.waiting import eventually, is_running
 from tests.rigs.wire import Place
 
 WAYS = ("eof", "SIGTERM", "SIGINT", "SIGHUP")
@@ -73,24 +71,6 @@ async def test_cleanup_of_what_a_killed_server_left_is_done_by_the_next_start(pl
             left = [name for name in sessions(place) if "hub" not in name]
             assert sorted(left) == sorted(["person", "debug-99999999", f"debug-{alive.wire.pid}"])
         assert "running" in await alive.says("tmux_list_panes")
-
-
-async def test_what_ignores_every_signal_is_killed_even_where_there_was_no_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a busy machine the time may be over before anything was done."""
-    monkeypatch.setattr(marked_processes, "_GRACE_S", 0.0)
-    monkeypatch.setattr(marked_processes, "_LIMIT_S", 0.0)
-    child = await asyncio.create_subprocess_exec(
-        *("sh", "-c", "trap '' TERM; echo; exec sleep 60"),  # what a loop has just begun would hold the pipe
-        stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, marked_processes.MARK_VARIABLE: "crowded.1."},
-    )
-    assert child.stdout is not None
-    async with asyncio.timeout(LIMIT_S):
-        await child.stdout.readline()
-        marked_processes.end_marked("crowded.", set())
-        assert await child.wait() == -signal.SIGKILL
 
 
 async def _is_alone(place: Place) -> bool:

@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.rigs.namespaces import run_container
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 OUTCOMES = (
     '"exitCode": 0, "output": "2:error: disk is full\\n"',
     '"status": "failed", "exitCode": 1',
     '"output": "/usr/lib\\n"',
+    '"status": "failed", "exitCode": 3, "output": "built\\n"',
     "It waits for a password",
+    '"answered": true, "how": "popup"',
     "11 characters",
+    '"changed": "chose 04',
+    "it went on",
     "depth 2",
     '"status": "failed", "exitCode": 3',
     '"event": "pattern:Serving HTTP"',
@@ -29,7 +35,7 @@ ENGINE_PAGE = EXAMPLES.parent / "engine.md"
 
 def run(name: str, *args: str) -> str:
     argv = [sys.executable, str(EXAMPLES / name), *args]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -51,6 +57,7 @@ def test_the_page_shows_the_example_that_runs() -> None:
     assert [line for line in code.splitlines() if line.strip() not in written] == []
 
 
+@pytest.mark.timeout(200)
 def test_the_demonstration_ends_well_and_leaves_only_its_picture_and_film(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,3 +71,15 @@ def test_the_demonstration_ends_well_and_leaves_only_its_picture_and_film(
     assert sorted(folder.iterdir()) == [picture.with_suffix(end) for end in (".cast", ".gif", ".png")]
     with Image.open(picture.with_suffix(".gif")) as film:
         assert getattr(film, "n_frames", 1) > 5
+
+
+def test_an_agent_works_in_a_container_and_is_recorded(tmp_path: Path) -> None:
+    film = tmp_path / "container.gif"
+    with run_container() as container:
+        told = run("container.py", str(film), *container.words)
+    assert '"output": "this is pid ' in told
+    assert '"exitCode": 2, "status": "failed"' in told
+    assert "the answer is yes" in told
+    assert "step 3" in told
+    with Image.open(film) as frames:
+        assert getattr(frames, "n_frames", 1) > 3

@@ -27,8 +27,11 @@ SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
 # Modules that may use the wall clock: they show it to people, or compare it with times of tmux or of files.
 MAY_USE_THE_WALL_CLOCK = {
-    "cli/leftovers.py",
+    "file_lock.py",  # the times of files
     "journal/retention.py",
+    "people/popup.py",  # when a person last pressed a key, as tmux tells it
+    "tmux/own_panes.py",  # when the machine was started
+    "tmux/streams/stream.py",  # the times of files
     "audit/audit_log.py",
     "record/cast.py",
     "policy/active_users.py",

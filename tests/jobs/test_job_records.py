@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -81,6 +82,8 @@ def test_a_record_that_comes_twice_says_nothing_new() -> None:
         {"t": "own", "id": "unknown", "owner": "b"},
         {"t": "end", "id": "w1", "result": None, "by": "a", "ended": 1},
         {"t": "progress", "id": "w1", "progress": 4},
+        {"t": "job", "id": "w2", "kind": "watch", "pane": "%1", "owner": "a", "asked": math.inf, "work": {}},
+        {"t": "end", "id": "w1", "result": {}, "by": "a", "ended": 10**400},
     ],
 )
 def test_damaged_and_unknown_records_change_nothing(fields: dict[str, Any]) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from muxpilot.protocol.change_streams import mark_stream, parse_filter
 from muxpilot.protocol.elicitation import (
+    Elicitation,
     InputRequired,
     PersonAnswer,
-    Question,
     can_ask,
     find_answer,
     parse_answer,
@@ -35,8 +35,8 @@ RESULTS: dict[str, dict[str, Any]] = {
     "completion/complete": {"completion": {"values": []}},
 }
 MODERN = REVISIONS["2026-07-28"]
-FORM = Question("k", "Your name?", {"type": "object", "properties": {"name": {"type": "string"}}})
-PAGE = Question("k", "Log in", url="http://localhost/x")
+FORM = Elicitation("k", "Your name?", {"type": "object", "properties": {"name": {"type": "string"}}})
+PAGE = Elicitation("k", "Log in", url="http://localhost/x")
 
 
 def as_data(result: Result) -> Any:
@@ -105,7 +105,7 @@ def test_a_client_is_asked_only_as_it_can(version: str, declared: dict[str, Any]
 
 
 @pytest.mark.parametrize("question", [FORM, PAGE], ids=["form", "page"])
-def test_a_question_without_connection_is_a_result_that_the_sdk_accepts(question: Question) -> None:
+def test_a_question_without_connection_is_a_result_that_the_sdk_accepts(question: Elicitation) -> None:
     result = as_data(
         ResultFinisher(INFO).finish("tools/call", InputRequired((question,)).to_result(), MODERN)
     )

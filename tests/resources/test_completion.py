@@ -34,6 +34,15 @@ async def test_values_begin_with_what_was_typed(old: Wire, modern: Wire, place: 
         assert content["text"] == "text"
 
 
+async def test_panes_of_the_workspace_are_offered_by_their_names(old: Wire) -> None:
+    for name in ("server", "tests"):
+        await old.call("execute-command", command="true", paneId=name)
+    found = (await old.result("completion/complete", ask(PANE, "paneId", "se")))["completion"]
+    assert found["values"] == ["server"]
+    [content] = (await old.result("resources/read", {"uri": "tmux://pane/server"}))["contents"]
+    assert content["mimeType"] == "text/plain"
+
+
 async def test_at_most_a_hundred_values_are_sent(old: Wire, place: Place) -> None:
     for number in range(105):
         place.tmux("set-buffer", "-b", f"many-{number:03}", "x")

@@ -102,6 +102,10 @@ class AttachedPerson:
     async def wait_for(self, text: bytes) -> None:
         await wait_until(lambda: text in self.seen)
 
+    def press(self, keys: str) -> None:
+        """Type at the terminal, as a person does."""
+        os.write(self._master, keys.encode())
+
     def read(self) -> None:
         try:
             self.seen += os.read(self._master, 1 << 16)

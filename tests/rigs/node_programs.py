@@ -44,6 +44,21 @@ def claude_code() -> Path | str:
     return _find_or_install(*CLAUDE.items())
 
 
+def coding_agent(name: str) -> Path | str:
+    """Return the program of a coding agent that is installed, or the reason to skip.
+
+    They are large, and only Claude Code is installed by the tests. The others are found on the PATH, or where
+    `npm install --prefix ~/.cache/muxpilot/clients/NAME PACKAGE` puts them.
+    """
+    place = claude_code() if name == "claude" else CACHE.parent / "clients" / name
+    if isinstance(place, str):
+        return place
+    own, found = place / "node_modules/.bin" / name, shutil.which(name)
+    if own.exists():
+        return own
+    return Path(found) if found else f"{name} is not installed"
+
+
 @cache
 def _find_or_install(*packages: tuple[str, str]) -> Path | str:
     place = CACHE / "-".join(version.replace(".", "_") for _, version in packages)

@@ -28,8 +28,9 @@ async def run_view(
     audit: Path | None = None,
     security: SecuritySettings | None = None,
     ssh: str | None = None,
+    codes: list[str] | None = None,
 ) -> AsyncIterator[str]:
-    """Run the page and yield its address."""
+    """Run the page and yield its address. Each code that it prints is added to `codes`."""
     settings = Settings(
         socket=socket,
         ssh=ssh,
@@ -38,7 +39,10 @@ async def run_view(
     )
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopped = asyncio.Event()
-    serving = asyncio.create_task(run(settings, open_page_listener(0), address.set_result, stopped))
+    print_code = (codes if codes is not None else []).append
+    serving = asyncio.create_task(
+        run(settings, open_page_listener(0), address.set_result, stopped, print_code=print_code)
+    )
     try:
         yield await asyncio.wait_for(address, LIMIT_S)
     finally:
@@ -53,6 +57,7 @@ class EventReader:
     overview: dict[str, Any] = field(default_factory=dict)
     audit: list[dict[str, Any]] = field(default_factory=list)
     audit_problem: str | None = None
+    questions: list[dict[str, Any]] = field(default_factory=list)
     screens: defaultdict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     texts: defaultdict[str, str] = field(default_factory=lambda: defaultdict(str))
 
@@ -74,6 +79,8 @@ class EventReader:
         pane = str(facts.get("key", "")).rpartition(" ")[2]
         if name == "overview":
             self.overview = facts
+        elif name == "questions":
+            self.questions = facts["questions"]
         elif name == "audit":
             self.audit += facts["entries"]
             self.audit_problem = facts["problem"]

@@ -150,6 +150,8 @@ def test_every_setting_that_matters_has_a_manifest_of_its_own(
         settings_in(place, monkeypatch, channel=True),
         settings_in(place, monkeypatch, config=str(config)),
         settings_in(place, monkeypatch, ssh="host"),
+        settings_in(place, monkeypatch, ssh="other"),
+        settings_in(place, monkeypatch, exec_command="docker exec -i web"),
     ]
     paths = {manifest._path(each) for each in (settings, *others)}
     config.write_text("[security]\nenabled = false\n")
@@ -158,7 +160,7 @@ def test_every_setting_that_matters_has_a_manifest_of_its_own(
     paths.add(manifest._path(settings))
     (place.home.parent / "bin" / "tmux").write_text("#!/bin/sh\n")
     paths.add(manifest._path(settings))
-    assert len(paths) == 8
+    assert len(paths) == 10
     assert None not in paths
     for flags in ({"scope": "debug"}, {"scope": "classic"}, {"audit": str(place.home / "log")}):
         assert manifest._path(settings_in(place, monkeypatch, **flags)) is None

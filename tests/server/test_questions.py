@@ -17,7 +17,7 @@ from muxpilot.app import App, build
 from muxpilot.config.flags import load_settings
 from muxpilot.config.scope import Scope
 from muxpilot.dispatch import Dispatch
-from muxpilot.protocol.elicitation import Question
+from muxpilot.protocol.elicitation import Elicitation
 from muxpilot.records import record
 from muxpilot.server import http_server
 from muxpilot.server.http_forwarding import OtherWorkers
@@ -41,7 +41,7 @@ async def ask_name(ctx: Context, kind: Annotated[str, "form or page"]) -> Said:
     """Ask the person for a name."""
     url = None if kind == "form" else "http://127.0.0.1/x"
     assert ctx.caller.ask_person is not None
-    answer = await ctx.caller.ask_person(Question("name", "Your name?", None if url else FORM, url))
+    answer = await ctx.caller.ask_person(Elicitation("name", "Your name?", None if url else FORM, url))
     return Said(answer.action, answer.content.get("name"))
 
 

@@ -11,7 +11,7 @@ STARRED = set(
     """
     list-sessions create-session kill-session list-panes split-pane kill-pane
     display-message capture-pane read-pane send-keys paste-text write-to-display
-    execute-command get-command-result screenshot-pane
+    execute-command get-command-result screenshot-pane ask-person
     """.split()
 )
 PRIMITIVES = STARRED | set(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from muxpilot.protocol.elicitation import Question
+from muxpilot.protocol.elicitation import Elicitation
 from muxpilot.protocol.messages import Result
 from muxpilot.protocol.rpc_errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from muxpilot.server.client_connection import ClientConnection, RequestContext
@@ -53,7 +53,7 @@ class Peer:
                     await ctx.report_progress(1.0, None, "still here")
                 await self.go_on.wait()
             if what == "ask":
-                answer = await ctx.ask_person(Question("name", "Your name?", {"type": "object"}))
+                answer = await ctx.ask_person(Elicitation("name", "Your name?", {"type": "object"}))
                 return {"answer": answer.action, **answer.content}
             if what == "fail":
                 raise ProtocolError(INVALID_PARAMS, "no")

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
-from muxpilot.tmux.hosts.ssh import SshEndpoint
+from muxpilot.tmux.hosts.far import FarEndpoint
 from tests.rigs.waiting import LIMIT_S, eventually, within
 from tests.ssh.conftest import RemoteHost, run_muxpilot
 
@@ -59,7 +59,7 @@ async def test_one_that_asks_and_waits_is_told_with_its_question(
     far: RemoteHost, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A child of ssh keeps its pipes open when ssh is killed, as a ProxyCommand may."""
-    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 4.0)
+    monkeypatch.setattr(FarEndpoint, "connect_timeout_s", 4.0)
     stub('printf "me@there\'s password: " >&2; sleep 600; true')
     async with run_muxpilot(far, nowhere(far)) as it, asyncio.timeout(LIMIT_S):
         answer = await it.fails("list-sessions")
@@ -82,8 +82,8 @@ async def test_a_banner_may_look_like_tmux(far: RemoteHost, stub: Stub) -> None:
 async def test_whoever_waits_for_a_turn_has_no_more_patience_than_others(
     far: RemoteHost, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 4.0)
-    monkeypatch.setattr(SshEndpoint, "attach_lock_timeout_s", 3.9)
+    monkeypatch.setattr(FarEndpoint, "connect_timeout_s", 4.0)
+    monkeypatch.setattr(FarEndpoint, "attach_lock_timeout_s", 3.9)
     stub("exec sleep 600")
     async with run_muxpilot(far, nowhere(far)) as one, run_muxpilot(far, nowhere(far)) as other:
         with within(7.5):  # it would be 3.9 + 4 if each time limit began by itself

@@ -19,8 +19,8 @@ from tests.ssh.conftest import RemoteHost
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NAMES = {tool.name for tool in TOOLS if Scope.ALL in tool.scopes}
-# These do not ask the server that a call names.
-ELSEWHERE = {"socket-for-path", "list-servers"}
+# These do not ask the server that a call names, or answer with the line to attach to it (ask-person).
+ELSEWHERE = {"socket-for-path", "list-servers", "ask-person"}
 
 # Each step: a tool, its arguments, and which values of the answer later steps use, by which names.
 Step = tuple[str, dict[str, Any], dict[str, str]]
@@ -107,6 +107,7 @@ SCRIPT: list[Step] = [
       and name not in ("send-keys", "send-hex", "send-mouse", "send-cancel", "send-eof")),
     ("send-cancel", {"paneId": "{pane}"}, {}),
     ("send-eof", {"paneId": "{half}"}, {}),
+    ("ask-person", {"question": "Go on?", "timeoutSeconds": 0.2}, {}),
     ("kill-window", {"windowId": "{w}"}, {}),
     ("kill-pane", {"paneId": "{cat}"}, {}),
     ("kill-session", {"sessionId": "{session}"}, {}),
@@ -115,7 +116,7 @@ SCRIPT: list[Step] = [
 # Values that differ between servers or between runs.
 VARIES = re.compile(
     r"(?i)pid$|^(created|elapsed|elapsedMs|waitedMs|quietMs|cursor|commandId|watchId|resourceUri|seconds|bytes|path|currentPath"
-    r"|currentCommand|layout|newLines|matchId)$"
+    r"|currentCommand|layout|newLines|matchId|how)$"
 )
 
 # Values that depend on whether a short command has ended when its first line is reported.

@@ -14,7 +14,7 @@ from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from muxpilot.errors import NoTmux
 from muxpilot.tmux import PaneId, Tmux
-from muxpilot.tmux.hosts.ssh import SshEndpoint
+from muxpilot.tmux.hosts.far import FarEndpoint
 from tests.rigs.waiting import eventually
 from tests.ssh.conftest import RemoteHost, run_muxpilot
 
@@ -92,7 +92,7 @@ async def test_a_host_that_hangs_is_told_while_others_answer(
     far: RemoteHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ssh is a stub that never prints anything."""
-    monkeypatch.setattr(SshEndpoint, "connect_timeout_s", 5.0)
+    monkeypatch.setattr(FarEndpoint, "connect_timeout_s", 5.0)
     stub = tmp_path / "bin" / "ssh"
     stub.parent.mkdir()
     stub.write_text("#!/bin/sh\nexec sleep 600\n")

@@ -33,7 +33,7 @@ def test_the_schema_says_it_all() -> None:
     assert schema == {
         "type": "object",
         "properties": {
-            "paneId": {"type": "string", "description": "Name, %3 or target"},
+            "paneId": {"type": "string", "description": "Name or %3"},
             "text": {"type": "string", "description": "What to say"},
             "maxLines": {
                 "type": "integer",
@@ -65,7 +65,7 @@ def test_good_arguments_arrive_by_their_python_names(given: dict[str, Any], valu
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"text": "hi"}, "The argument 'paneId' is missing. It is: Name, %3 or target."),
+        ({"text": "hi"}, "The argument 'paneId' is missing. It is: Name or %3."),
         ({"paneId": "%1"}, "The argument 'text' is missing. It is: What to say."),
         ({**GOOD, "text": None}, "The argument 'text' must be a string, not null."),
         ({**GOOD, "maxLines": 10}, "The argument 'maxLines' must be from 1 to 9, not 10."),
@@ -109,8 +109,15 @@ def test_an_empty_text_for_an_optional_id_means_that_it_is_not_given() -> None:
     by_name = {tool.name: tool for tool in TOOLS}
     for name in ("list-panes", "list-windows", "list-commands"):
         tool = by_name[name]
-        empty = {row.wire_name: "" for row in tool.arguments if row.is_optional_id}
+        empty = {row.wire_name: "" for row in tool.arguments if row.may_be_empty}
         assert "socket" in empty
         assert parse_arguments(tool.arguments, empty) == parse_arguments(tool.arguments, {})
+    asked = parse_arguments(by_name["ask-person"].arguments, {"question": "Which?", "paneId": ""})
+    assert asked == parse_arguments(by_name["ask-person"].arguments, {"question": "Which?"})
     with pytest.raises(BadInput):
         parse_arguments(by_name["kill-pane"].arguments, {"paneId": ""})
+
+
+def test_an_empty_text_is_never_the_pane_main() -> None:
+    tool = next(tool for tool in TOOLS if tool.name == "send-keys")
+    assert [row.wire_name for row in tool.arguments if row.may_be_empty] == ["socket"]

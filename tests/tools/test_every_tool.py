@@ -44,6 +44,7 @@ GOOD: dict[str, Any] = {
     "panes": [{"paneId": "%0"}],
     "pattern": "x",
     "query": "x",
+    "question": "x?",
     "row": 0,
     "text": "x",
     "title": "x",

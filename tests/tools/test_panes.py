@@ -246,10 +246,22 @@ async def test_a_windows_only_pane_keeps_its_window_to_itself(call: Call, pane: 
 async def test_a_killed_pane_is_named_and_gone(call: Call, fails: Fails, pane: Shell) -> None:
     made = await pane(SLEEP)
     split = (await call("split-pane", paneId=made.pane, command=SLEEP))["paneId"]
-    assert await call("kill-pane", paneId=f"{made.name}:0.1") == {"killed": split}
+    assert await call("kill-pane", paneId=f"{made.name}:0.1") == {"killed": split, "processes": []}
     assert await fails("kill-pane", paneId=split) == (
         f"Pane '{split}' not found. Use list-panes to see the panes there are."
     )
+
+
+async def test_processes_that_outlive_their_terminal_are_ended_and_told(call: Call, pane: Shell) -> None:
+    made = await pane()
+    await call("execute-command", paneId=made.pane, command="setsid sleep 6000 &")
+    [ended] = (await call("respawn-pane", paneId=made.pane, kill=True))["processes"]
+    assert (ended["command"], ended["signal"]) == ("sleep 6000", "SIGTERM")
+    await call("split-pane", paneId=made.pane)
+    await call("execute-command", paneId=made.pane, command="(trap '' HUP TERM; sleep 6001) &")
+    answer = await call("kill-pane", paneId=made.pane)
+    assert answer["killed"] == made.pane
+    assert ("sleep 6001", "SIGKILL") in [(row["command"], row["signal"]) for row in answer["processes"]]
 
 
 async def test_a_dead_pane_runs_something_again(

@@ -235,7 +235,7 @@ async def test_a_progress_bar_longer_than_the_memory_is_still_its_last_state(
     rig: Rig, call: Call, pane: Shell
 ) -> None:
     made = await pane(
-        "yes '\\r12345678%' | head -c 4000000 | tr -d '\\n\\\\r'; printf '\\rLAST'; exec sleep 60"
+        "yes \"$(printf '\\r12345678%%')\" | head -c 2000000 | tr -d '\\n'; printf '\\rLAST'; exec sleep 60"
     )
     reader = ReadingAgent(call, made.pane)
     await reader.read()

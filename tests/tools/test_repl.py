@@ -249,7 +249,7 @@ async def test_a_pager_is_told_by_name_with_its_screen(call: Call, python: str) 
     assert "class str(object)" in reply["screen"]
     assert "" not in reply["screen"].split("\n")
     assert reply["note"].startswith("The pager less is in front.")
-    await call("send-keys", paneId=python, keys="q")
+    await call("send-keys", paneId=python, keys="q", until="pattern:>>> ?$", timeoutMs=20_000)
     assert (await say(call, python, "1+1"))["output"].split("\n")[-1] == "2"
 
 

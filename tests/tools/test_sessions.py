@@ -154,7 +154,7 @@ async def test_a_taken_name_is_not_given_twice(call: Call, fails: Fails, name: s
 async def test_killing_a_session_answers_its_id(call: Call, fails: Fails, name: str) -> None:
     made = await call("create-session", name=name)
     longer = await call("create-session", name=f"{name}-longer")
-    assert await call("kill-session", sessionId=name) == {"killed": made["sessionId"]}
+    assert await call("kill-session", sessionId=name) == {"killed": made["sessionId"], "processes": []}
     assert "not found" in await fails("kill-session", sessionId=name)
     assert "not found" in await fails("kill-session", sessionId=made["sessionId"])
     assert longer["sessionId"] in [row["id"] for row in (await call("list-sessions"))["sessions"]]

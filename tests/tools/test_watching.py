@@ -181,6 +181,7 @@ async def test_the_exit_code_of_a_foreground_command_is_told_where_its_shell_tel
     call: Call, rig: Rig, pane: Shell, name: str
 ) -> None:
     made = await pane()
+    assert (await call("watch-pane", paneId=made.pane, triggers="shell"))["event"] == "shell"
     report = await watch_and_type(call, made.pane, "exit", "sh -c 'sleep 0.3; exit 4'")
     assert report["detail"].startswith("Process exited with code 4 (")
     person = rig.session_of_a_person(name)

@@ -103,7 +103,7 @@ async def test_a_window_is_selected(call: Call, pane: Shell) -> None:
 async def test_a_killed_window_is_named_and_gone(call: Call, fails: Fails, pane: Shell) -> None:
     made = await pane(SLEEP)
     other = (await call("create-window", sessionId=made.session, name="side", command=SLEEP))["windowId"]
-    assert await call("kill-window", windowId=f"{made.name}:side") == {"killed": other}
+    assert await call("kill-window", windowId=f"{made.name}:side") == {"killed": other, "processes": []}
     assert [row["id"] for row in await rows(call, made)] == [made.window]
     assert await fails("kill-window", windowId=other) == (
         f"Window '{other}' not found. Use list-windows to see the windows there are."

@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from muxpilot.buffers.search import (
     LONGEST_SHOWN,
@@ -23,6 +23,18 @@ from muxpilot.buffers.search import (
 from muxpilot.records import record
 
 _DIGITS = 4
+# Bytes before and after a part of a buffer that are searched for secrets with it.
+MARGIN = 1 << 13
+
+
+class TextRedactor(Protocol):
+    """What takes secrets out of text."""
+
+    def has_secret(self, text: str, start: int, end: int) -> bool:
+        """Return whether a secret is in a range of the text's bytes."""
+
+    def redact_part(self, before: str, text: str, after: str) -> str:
+        """Return a part of a longer text without secrets."""
 
 
 @record
@@ -67,6 +79,7 @@ class BufferSearch:
     threshold: float | None
     context: int
     most: int
+    redactor: TextRedactor | None = None
     matches: list[BufferMatch] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
     resume_at: dict[str, int] = field(default_factory=dict)
@@ -88,7 +101,12 @@ class BufferSearch:
             span = widen_to_characters(text, span_in(len(text)))
             room = self.most - len(self.matches)
             found = search_page(text, self.asked, span, room=room, context=self.context, stop=stop)
-            self.matches += [self._match(buffer, text, span, hit) for hit in found.hits]
+            hits = (
+                found.hits
+                if self.redactor is None
+                else [hit for hit in found.hits if not self._is_secret(text, hit)]
+            )
+            self.matches += [self._match(buffer, text, span, hit) for hit in hits]
         self.pages.append(found)
         self.scanned.append(max(found.next - span.start, 0))
         self.resume_at[buffer] = found.next
@@ -108,9 +126,26 @@ class BufferSearch:
             match_len=length,
             context_start=first,
             context_end=last,
-            snippet=decode_range(text, first, last),
+            snippet=self._show(text, first, last),
             similarity=None if hit.similarity is None else round(hit.similarity, _DIGITS),
         )
+
+    def _is_secret(self, text: SearchableBytes, hit: SearchHit) -> bool:
+        """Return whether a match is in a secret: it is not reported, or its offset would tell the secret."""
+        first = character_boundary(text, max(0, hit.start - MARGIN), -1)
+        around = text[first : hit.end + MARGIN].decode("utf-8", "surrogateescape")
+        return self.redactor is not None and self.redactor.has_secret(
+            around, hit.start - first, hit.end - first
+        )
+
+    def _show(self, text: SearchableBytes, first: int, last: int) -> str:
+        """Return a range as text, without secrets where the configuration says so."""
+        shown = decode_range(text, first, last)
+        if self.redactor is None:
+            return shown
+        before = decode_range(text, character_boundary(text, max(0, first - MARGIN), -1), first)
+        after = decode_range(text, last, character_boundary(text, min(len(text), last + MARGIN), 1))
+        return self.redactor.redact_part(before, shown, after)
 
     def answer(self, buffers: Sequence[str], mode: str) -> BufferMatches:
         """Build the answer."""

@@ -2,7 +2,7 @@
 
 Until 2025-11-25 a question is a request to the client, which answers it. Since 2026-07-28 the server sends no
 requests: a question is a result with `input_required`, and the client repeats its own request together with
-the answers. `Question` is the same for both.
+the answers. `Elicitation` is the same for both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMPLETED = "notifications/elicitation/complete"
 ACTIONS = ("accept", "decline", "cancel")
 
 
-class Question(NamedTuple):
+class Elicitation(NamedTuple):
     """One question. It has either the fields of a form, as a flat JSON schema, or the address of a page."""
 
     # Names the answer when the client repeats its request.
@@ -44,7 +44,7 @@ class PersonAnswer(NamedTuple):
 class InputRequired(Exception):
     """Raised to ask the client for answers: its request gets a result that holds the questions."""
 
-    def __init__(self, questions: tuple[Question, ...]) -> None:
+    def __init__(self, questions: tuple[Elicitation, ...]) -> None:
         super().__init__("the client is asked for input")
         self.questions = questions
 
@@ -68,7 +68,7 @@ def can_ask(facts: RequestFacts, mode: str) -> bool:
     return mode in declared or (mode == "form" and not declared.keys() & {"form", "url"})
 
 
-def to_params(question: Question, *, has_id: bool) -> Params:
+def to_params(question: Elicitation, *, has_id: bool) -> Params:
     """Return the parameters of `elicitation/create`. `has_id`: a page gets an id, until 2025-11-25."""
     if question.url is None:
         return {"mode": "form", "message": question.message, "requestedSchema": dict(question.schema or {})}

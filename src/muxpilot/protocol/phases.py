@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
-from muxpilot.protocol.envelope import check_envelope, has_envelope
+from muxpilot.protocol.envelope import CLIENT_INFO_KEY, check_envelope, has_envelope
 from muxpilot.protocol.messages import Params, RpcRequest
 from muxpilot.protocol.parameters import check_parameters
 from muxpilot.protocol.revisions import NEWEST_HANDSHAKE, STATELESS_VERSIONS, Revision, negotiate
@@ -78,11 +78,12 @@ TRANSITIONS: dict[tuple[ConnectionPhase, RequestKind], tuple[ConnectionPhase, Re
 
 
 class RequestFacts(NamedTuple):
-    """What holds for one request: the revision, what its client can do, and its token for progress."""
+    """What holds for one request: the revision, what its client can do, its token for progress, its name."""
 
     revision: Revision
     capabilities: dict[str, Any]
     progress_token: int | str | None
+    client: str = ""
 
 
 class ConnectionState:
@@ -92,6 +93,7 @@ class ConnectionState:
         self.phase = ConnectionPhase.OPENING
         self.revision = NEWEST_HANDSHAKE
         self._capabilities: dict[str, Any] = {}
+        self._client = ""
 
     def open_request(self, request: RpcRequest) -> RequestFacts:
         """Check a request and note what it changes. Raise ProtocolError to refuse it."""
@@ -114,7 +116,7 @@ class ConnectionState:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method[:200])
         check_parameters(method, params)
         token = find_progress_token(params) if "_meta" in params else None
-        return RequestFacts(self.revision, self._capabilities, token)
+        return RequestFacts(self.revision, self._capabilities, token, self._client)
 
     def _shake_hands(self, request: RpcRequest, phase: ConnectionPhase) -> RequestFacts:
         if self.phase is ConnectionPhase.OPENING:  # also a bad handshake fixes the era
@@ -122,6 +124,7 @@ class ConnectionState:
         check_parameters(request.method, request.params)
         self.revision = negotiate(request.params["protocolVersion"])
         self._capabilities = request.params["capabilities"]
+        self._client = _find_name(request.params.get("clientInfo"))
         self._enter(phase, request.method)
         return RequestFacts(self.revision, self._capabilities, None)
 
@@ -158,7 +161,8 @@ def open_stateless(request: RpcRequest, headers: dict[str, str] | None = None) -
     if request.method not in revision.methods:
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method[:200])
     check_parameters(request.method, request.params)
-    return RequestFacts(revision, capabilities, find_progress_token(request.params))
+    client = _find_name(request.params["_meta"].get(CLIENT_INFO_KEY))
+    return RequestFacts(revision, capabilities, find_progress_token(request.params), client)
 
 
 def _classify(request: RpcRequest) -> RequestKind:
@@ -167,6 +171,12 @@ def _classify(request: RpcRequest) -> RequestKind:
     if "_meta" in request.params and has_envelope(request.params):
         return RequestKind.ENVELOPED
     return RequestKind.PING if request.method == "ping" else RequestKind.PLAIN
+
+
+def _find_name(client: object) -> str:
+    """Return the name in a client's description of itself, or an empty text."""
+    name = client.get("name") if isinstance(client, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def find_progress_token(params: Params) -> int | str | None:

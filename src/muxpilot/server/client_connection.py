@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from muxpilot.protocol.elicitation import (
     METHOD,
+    Elicitation,
     InputRequired,
     PersonAnswer,
-    Question,
     can_ask,
     find_answer,
     parse_answer,
@@ -35,6 +35,9 @@ from muxpilot.server.subscriptions import ConnectionSubscriptions
 from muxpilot.trace import area
 from muxpilot.watch.registry import WatchRegistry
 
+if TYPE_CHECKING:
+    from muxpilot.toolkit.redact import ValueRedactor
+
 _trace = area("server")
 
 Deliver = Callable[[bytes], Awaitable[None]]
@@ -49,10 +52,18 @@ class ClientConnection:
         self._deliver = deliver
         self._numbers = count(1)
         self._questions: dict[str, asyncio.Future[RpcResponse]] = {}
+        # Takes secrets out of notifications; the server sets it with the first request.
+        self.redactor: ValueRedactor | None = None
 
     async def notify(self, method: str, params: Params | None = None) -> None:
         """Send a notification that belongs to no request."""
-        await self._deliver(encode_notification(method, params))
+        await self._deliver(self.encode(method, params))
+
+    def encode(self, method: str, params: Params | None) -> bytes:
+        """Return a notification without secrets, where the configuration says so."""
+        if self.redactor is not None and params is not None:
+            params = self.redactor.redact_value(params)
+        return encode_notification(method, params)
 
     async def ask(self, method: str, params: Params, *, deliver: Deliver) -> dict[str, Any]:
         """Send the client a request and return its result. The caller sets the time limit."""
@@ -115,7 +126,7 @@ class RequestContext:
 
     async def notify(self, method: str, params: Params | None = None) -> None:
         """Send a notification that belongs to this request."""
-        await self._channel.deliver(encode_notification(method, params))
+        await self._channel.deliver(self.connection.encode(method, params))
 
     async def report_progress(self, progress: float, total: float | None, message: str) -> None:
         """Send progress. Call this only if the client has sent a token."""
@@ -124,7 +135,7 @@ class RequestContext:
             params["total"] = total
         await self.notify("notifications/progress", params | ({"message": message} if message else {}))
 
-    async def ask_person(self, question: Question) -> PersonAnswer:
+    async def ask_person(self, question: Elicitation) -> PersonAnswer:
         """Put a question to the person who uses the client, and return what they answer.
 
         Raise ProtocolError if the client cannot ask. Since 2026-07-28, raise InputRequired, which must reach

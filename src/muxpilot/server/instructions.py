@@ -8,8 +8,8 @@ _LINES = (
     "Ids ($1, @2, %3) and exact names of what is there work too.",
     "- execute-command runs a command in a pane's shell and returns its whole output and exit code. "
     "Inside ssh, su or docker the next command runs there.",
-    "- If it still runs or waits for input, answer with send-keys, or run-in-repl for REPLs and questions; "
-    "then get-command-result.",
+    "- If it still runs or waits for input, answer with send-keys, or run-in-repl for REPLs and questions, "
+    "or let a person enter a password with ask-person (secret); then get-command-result.",
     "- start-and-watch starts a server or a build and waits until it is ready; watch-pane waits for anything "
     "else. Never poll or sleep.",
     "- A step in a menu or an editor is one call: send-keys with until (quiet:300, prompt, pattern:REGEX) "

@@ -86,9 +86,12 @@ def _digest(settings: Settings) -> str:
 
 
 def _tmux_facts(settings: Settings) -> str:
-    """Return the path, size and time of the tmux program. Over ssh, the other host's tmux counts."""
-    if settings.ssh is not None:
-        return "ssh"
+    """Return the path, size and time of the tmux program. On another host, the tmux there counts.
+
+    How the host is reached counts too: a fault in it must be told at the start.
+    """
+    if settings.is_far:
+        return f"ssh {settings.ssh} exec {settings.exec_command}"
     for folder in variable("PATH").split(os.pathsep):
         path = os.path.join(folder, "tmux")
         if os.access(path, os.X_OK):

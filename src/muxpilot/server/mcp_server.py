@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muxpilot.app import App
 from muxpilot.calls import Caller, UnknownTool, no_progress, report_incident, watch_not_owned
 from muxpilot.errors import BadInput, MuxpilotError, Unavailable
 from muxpilot.protocol.change_streams import RESOURCE_UPDATED, RESOURCES_CHANGED
-from muxpilot.protocol.elicitation import InputRequired, PersonAnswer, Question
+from muxpilot.protocol.elicitation import Elicitation, InputRequired, PersonAnswer
 from muxpilot.protocol.messages import Params, Result, encode_tool_result, to_json_text
 from muxpilot.protocol.results import ResultFinisher
 from muxpilot.protocol.rpc_errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
@@ -24,7 +24,13 @@ from muxpilot.server.prompts import PROMPTS
 from muxpilot.server.subscriptions import with_timeout
 from muxpilot.toolkit.answers import Answer
 
+if TYPE_CHECKING:
+    from muxpilot.redaction.redactor import Redactor
+
 _RESOURCE_LIST = ""  # no resource has this address
+
+# Results in which dispatch has redacted what needs it, and those that are the same for every client.
+_REDACTED_BEFORE = frozenset({"tools/call", "resources/read", *METHODS})
 
 Handler = Callable[[RequestContext, Params], Awaitable[Result]]
 
@@ -54,15 +60,24 @@ class MuxpilotServer:
 
     async def answer(self, ctx: RequestContext) -> Result:
         """Return the result of a request. Raise ProtocolError, and nothing else, for every failure."""
-        method = ctx.request.method
+        method, redactor = ctx.request.method, self._app.redactor
+        ctx.connection.redactor = redactor
+        try:
+            result = await self._handle(ctx, method)
+        except ProtocolError as error:
+            raise _redact_error(error, redactor) from None
+        if redactor is not None and method not in _REDACTED_BEFORE:
+            result = redactor.redact_value(result)
+        return self._results.finish(method, result, ctx.facts.revision)
+
+    async def _handle(self, ctx: RequestContext, method: str) -> Result:
         handler = self._handlers.get(method)
         if handler is None:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method[:200])
         try:
-            result = await handler(ctx, ctx.request.params)
+            return await handler(ctx, ctx.request.params)
         except Exception as error:  # noqa: BLE001 - a bug in muxpilot must not end the server
-            result = _explain(error, ctx)
-        return self._results.finish(method, result, ctx.facts.revision)
+            return _explain(error, ctx)
 
     async def _introduce(self, ctx: RequestContext, params: Params) -> Result:
         return self.introduction.answer(ctx.request.method, ctx.facts.revision)
@@ -102,6 +117,8 @@ class MuxpilotServer:
             on_watch_end,
             watch_not_owned if subscriptions is None or is_left else subscriptions.own_watch,
             functools.partial(_ask_person, ctx),
+            ctx.facts.client,
+            ctx.connection if subscriptions is not None or self._ends_with_client else None,
         )
         return _to_result(
             await self._app.dispatch.call(params["name"], params.get("arguments") or {}, caller)
@@ -172,7 +189,7 @@ class MuxpilotServer:
         return {"description": prompt.description, "messages": [message]}
 
 
-async def _ask_person(ctx: RequestContext, question: Question) -> PersonAnswer:
+async def _ask_person(ctx: RequestContext, question: Elicitation) -> PersonAnswer:
     """Put a tool's question to the person. A client that cannot ask is a failure of the tool."""
     try:
         return await ctx.ask_person(question)
@@ -195,6 +212,13 @@ def _explain(error: Exception, ctx: RequestContext) -> Result:
     if isinstance(error, MuxpilotError):
         raise ProtocolError(INTERNAL_ERROR, str(error)) from None
     raise ProtocolError(INTERNAL_ERROR, report_incident(ctx.request.method[:60])) from None
+
+
+def _redact_error(error: ProtocolError, redactor: Redactor | None) -> ProtocolError:
+    """Return the error without secrets; the same one where redaction is off."""
+    if redactor is None:
+        return error
+    return ProtocolError(error.code, redactor.redact_field(str(error)), redactor.redact_value(error.data))
 
 
 def _resource_error(failed: ResourceFailed, ctx: RequestContext) -> ProtocolError:

@@ -15,10 +15,12 @@ _VERSIONS = tuple(
 
 # Every shell with marks understands this line. It prints the version variables in a mark, then reads one
 # more line with the terminal's echo off, and runs it. A quoted name is no alias, and `command` passes
-# functions by. No form of `eval` passes functions by in every shell.
+# functions by. No form of `eval` passes functions by in every shell. The smallest container has no `stty`:
+# there the line that is read is shown.
 _ASK_LINE = (
-    " 'command' stty -echo;'command' printf '\\33]133;S;%s;0.0;@TOKEN@\\7' \"@VERSIONS@\";"
-    "'eval' \"$('command' printf %b \"$('command' head -n1)\")\";'command' stty echo"
+    " 'command' stty -echo 2>/dev/null;'command' printf '\\33]133;S;%s;0.0;@TOKEN@\\7' \"@VERSIONS@\";"
+    "'eval' \"$('command' printf %b \"$('command' /bin/sh -c 'IFS= read -r l;printf %s \"$l\"')\")\";"
+    "'command' stty echo 2>/dev/null"
 ).replace("@VERSIONS@", ",".join(f"${name}" for name in _VERSIONS))
 
 

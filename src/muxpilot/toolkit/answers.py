@@ -29,6 +29,8 @@ class Answer:
     structured: dict[str, Any] | None = None
     error: str | None = None
     png: bytes | None = None
+    # True if the tool has taken secrets out itself: of cells before they were drawn, of rows before a cut.
+    is_redacted: bool = False
     # Fields of the audit record besides the arguments.
     audit_fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -37,13 +39,19 @@ class Answer:
         return self.error is not None
 
 
+class RedactedText(str):
+    """A text that a tool has taken secrets out of itself, before it was cut."""
+
+    __slots__ = ()
+
+
 compact_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 def to_answer(value: Any) -> Answer:
     """Turn the result of a tool into an answer."""
     if isinstance(value, str):
-        return Answer(value)
+        return Answer(value, is_redacted=isinstance(value, RedactedText))
     if isinstance(value, Answer):
         return value
     data = to_json(value)

@@ -12,6 +12,7 @@ class ArgumentFlag(Enum):
     LINES = "a program reads it as lines, and may be a shell: the command filter judges what is shell"
     TYPED = "it is typed into a pane: it may be the answer to a request for a password"
     SECRET = "it is never logged"
+    EVIDENT = "its name says what it is: the brief listing leaves its description out"
     MAIN = "a pane; left out, it is the pane `main` of the workspace"
 
 

@@ -19,7 +19,7 @@ REQUIRED = inspect.Parameter.empty
 _TARGET_DESCRIPTIONS = {
     "session": "$1 or exact name",
     "window": "@2 or session:window",
-    "pane": "Name, %3 or target",
+    "pane": "Name or %3",
 }
 
 
@@ -41,10 +41,11 @@ class Argument:
         return self.default is REQUIRED
 
     @property
-    def is_optional_id(self) -> bool:
+    def may_be_empty(self) -> bool:
         """Return whether an empty text means that it is not given: some clients fill in every argument.
 
-        Not for a pane that is `main` if it is left out: an empty text is never a target.
+        So for optional ids, but not for a pane that is `main` if it is left out: an empty text is never a
+        target, and a call must not type somewhere by accident.
         """
         return not self.is_required and self.is_id and ArgumentFlag.MAIN not in self.flags
 
@@ -87,9 +88,19 @@ def input_schema(arguments: tuple[Argument, ...]) -> Schema:
     return schema
 
 
-def parse_arguments(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments by their Python names. Accept snake_case names; refuse unknown ones."""
-    given = _by_python_name(arguments, raw)
+def spellings_of(arguments: tuple[Argument, ...]) -> dict[str, Argument]:
+    """Return the arguments by each name that a call may use for them: camelCase and snake_case."""
+    return {spelling: row for row in arguments for spelling in (row.wire_name, row.name)}
+
+
+def parse_arguments(
+    arguments: tuple[Argument, ...], raw: Mapping[str, Any], spellings: Mapping[str, Argument] | None = None
+) -> dict[str, Any]:
+    """Return the arguments by their Python names. Accept snake_case names; refuse unknown ones.
+
+    `spellings` are those of `spellings_of`, for a caller that has them already.
+    """
+    given = _by_python_name(arguments, raw, spellings or spellings_of(arguments))
     values: dict[str, Any] = {}
     for argument in arguments:
         if argument.name in given:
@@ -103,18 +114,19 @@ def parse_arguments(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> 
     return values
 
 
-def _by_python_name(arguments: tuple[Argument, ...], raw: Mapping[str, Any]) -> dict[str, Any]:
-    names = {spelling: row for row in arguments for spelling in (row.wire_name, row.name)}
+def _by_python_name(
+    arguments: tuple[Argument, ...], raw: Mapping[str, Any], spellings: Mapping[str, Argument]
+) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for spelling, value in raw.items():
-        argument = names.get(spelling)
+        argument = spellings.get(spelling)
         if argument is None:
             known = ", ".join(row.wire_name for row in arguments) or "none"
             raise BadInput(f"There is no argument {spelling[:40]!r}.", f"The arguments are: {known}.")
         if argument.name in given:
             what = f"The argument {argument.wire_name!r} is given twice."
             raise BadInput(what, "Use one spelling.", argument=argument.wire_name)
-        is_absent = value is None or (value == "" and argument.is_optional_id)
+        is_absent = value is None or (value == "" and argument.may_be_empty)
         if argument.is_required or not is_absent:
             given[argument.name] = value
     return given

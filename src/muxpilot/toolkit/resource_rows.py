@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from muxpilot.records import record
+from muxpilot.tmux import PaneId, Tmux
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -49,3 +50,14 @@ class ResourceRow:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.template))
         found = re.fullmatch(pattern, uri)
         return found.groupdict() if found else None
+
+
+@record
+class LiveEntry:
+    """A command or a watch, as a resource. `tmux` is None if its server is not known any more."""
+
+    id: str
+    title: str
+    tmux: Tmux | None
+    pane: PaneId
+    is_asked_here: bool  # by a client of this muxpilot, which may read it then

@@ -9,16 +9,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property, partial
 from typing import Any, ClassVar, get_type_hints
 
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
+from muxpilot.records import FastEnum
 from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
 from muxpilot.toolkit.answers import list_answer_fields, output_schema
 from muxpilot.toolkit.argument_types import Schema, argument_type
-from muxpilot.toolkit.arguments import Argument, arguments_of, input_schema, schema_for_listing
+from muxpilot.toolkit.arguments import (
+    Argument,
+    arguments_of,
+    input_schema,
+    schema_for_listing,
+    spellings_of,
+)
 from muxpilot.toolkit.name_styles import kebab
 from muxpilot.workspace import Workspaces
 
@@ -36,7 +42,7 @@ DryRun = Callable[..., Awaitable[Sequence[MuxpilotError]]]
 Deadline = float | Callable[[Mapping[str, Any]], float]
 
 
-class Effect(Enum):
+class Effect(FastEnum):
     """What a call does to tmux and its programs. Clients ask a person before some of these."""
 
     READ = "read"
@@ -89,6 +95,8 @@ class ToolFacts:
     kills_if: str | None = None
     # The argument that makes the answer show what the pane shows.
     shows_if: str | None = None
+    # The argument that makes the call type into the pane.
+    types_if: str | None = None
     # The argument with the terminal of a person who is detached.
     detaches: str | None = None
 
@@ -155,15 +163,12 @@ class Tool(ToolFacts):
             WindowId: targets.resolve_window,
             PaneId: partial(workspaces.resolve_pane, tmux, may_open=self.opens_pane),
         }
-        for argument in self.arguments:
-            value = arguments.get(argument.name)
-            if argument.type.target is None or value is None:
-                continue
-            find = resolve[argument.type.target]
+        for name, target in self._target_arguments:
+            value = arguments.get(name)
             if isinstance(value, list):
-                arguments[argument.name] = [await find(item) for item in value]
-            else:
-                arguments[argument.name] = await find(value)
+                arguments[name] = [await resolve[target](item) for item in value]
+            elif value is not None:
+                arguments[name] = await resolve[target](value)
         return arguments
 
     def error_text(self, error: MuxpilotError) -> str:
@@ -177,6 +182,16 @@ class Tool(ToolFacts):
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         return (*arguments_of(self.run), SOCKET)
+
+    @cached_property
+    def spellings(self) -> dict[str, Argument]:
+        return spellings_of(self.arguments)
+
+    @cached_property
+    def _target_arguments(self) -> list[tuple[str, type]]:
+        """Return the arguments that name sessions, windows or panes, each with what it names."""
+        targets = ((argument.name, argument.type.target) for argument in self.arguments)
+        return [(name, target) for name, target in targets if target is not None]
 
     @cached_property
     def input_schema(self) -> Schema:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Protocol, TypeVar
 
 from muxpilot.processes.decide import WaitingFor
 from muxpilot.records import record
 from muxpilot.tmux import PaneId
+from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import DEADLINE_S
 from muxpilot.tools.context import Context
@@ -35,6 +39,8 @@ class ActAnswer:
     highlighted: list[str]
     alternate_screen: bool
     waiting_for: WaitingFor | None
+    # Only of tools that can open a pane.
+    created: bool | None = None
     reason: str = ""
     hint: str | None = None
 
@@ -61,6 +67,14 @@ def parse_until(ctx: Context, until: str) -> tuple[Trigger, ...]:
     return triggers
 
 
+def mask_screen(ctx: Context, shown: CapturedScreen) -> CapturedScreen:
+    """Return a screen with a mark in each cell of a secret; the same screen where redaction is off."""
+    redactor = ctx.services.redactor
+    if redactor is None:
+        return shown
+    return replace(shown, lines=redactor.mask_rows(shown.lines, shown.columns))
+
+
 async def act(
     ctx: Context,
     pane: PaneId,
@@ -68,17 +82,32 @@ async def act(
     *,
     until: str | None,
     timeout_ms: int,
+    prepare: Callable[[], Awaitable[None]] | None = None,
 ) -> Sent | ActAnswer:
-    """Hold the pane and send an input; with `until`, wait for what it does."""
-    if until is None:
+    """Hold the pane and send an input; with `until`, wait for what it does.
+
+    `prepare` is awaited first. The pane is held before anything is awaited: later calls come after this one.
+    """
+    watches = ctx.services.watches
+    triggers = parse_until(ctx, until) if until is not None else ()
+    async with AsyncExitStack() as resources:
         async with ctx.lock_pane(ctx.tmux, pane):
-            return await send()
-    triggers, watches = parse_until(ctx, until), ctx.services.watches
-    row = await ctx.tmux.panes.get(pane)
-    marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
-    async with ctx.tmux.streams.open(pane) as stream:
-        watch = ActWatch(ctx.tmux, row, stream, marks=marks, timing=watches.timing, call=ctx.call)
-        async with ctx.lock_pane(ctx.tmux, pane):
+            if prepare is not None:
+                await prepare()
+            if until is None:
+                return await send()
+            row = await ctx.tmux.panes.get(pane)
+            marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
+            stream = await resources.enter_async_context(ctx.tmux.streams.open(pane))
+            watch = ActWatch(
+                ctx.tmux,
+                row,
+                stream,
+                marks=marks,
+                timing=watches.timing,
+                call=ctx.call,
+                mask=partial(mask_screen, ctx),
+            )
             await watch.begin()
             sent = await send()
         change = await watch.wait(triggers, timeout_s=timeout_ms / 1000, probes=watches.probes)
@@ -91,6 +120,7 @@ async def act(
         change.highlighted,
         change.alternate_screen,
         change.waiting_for,
+        getattr(sent, "created", None),
         change.reason,
         getattr(sent, "hint", None),
     )

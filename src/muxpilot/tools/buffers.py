@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from muxpilot.buffers import ranges
 from muxpilot.buffers.ranges import LARGEST
 from muxpilot.buffers.search import SearchSpan
 from muxpilot.buffers.search import compile_query as ready
-from muxpilot.buffers.search_results import BufferMatches, BufferSearch
+from muxpilot.buffers.search_results import MARGIN, BufferMatches, BufferSearch
 from muxpilot.errors import BadInput, MuxpilotError, NoServer, NotFound
 from muxpilot.files.allowed_paths import AllowedFolders
 from muxpilot.records import record
@@ -22,6 +22,9 @@ from muxpilot.tmux import Buffer
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
 from muxpilot.tools.context import Context
+
+if TYPE_CHECKING:
+    from muxpilot.redaction.redactor import Redactor
 
 _SEARCH_S = 120.0
 
@@ -83,7 +86,19 @@ async def show_buffer(
 ) -> str:
     """Show part of a buffer, in whole characters. To find a place in a large buffer, use search-buffer."""
     async with ctx.tmux.buffers.open_content(name) as file:
+        if ctx.services.redactor is not None:
+            return await asyncio.to_thread(
+                _read_redacted, ctx.services.redactor, file.fileno(), offset_bytes, max_bytes
+            )
         return await asyncio.to_thread(_read_slice, file.fileno(), offset_bytes, max_bytes)
+
+
+def _read_redacted(redactor: Redactor, file: int, offset: int, most: int) -> str:
+    """Return a slice without secrets, also without those that the ends of the slice cut."""
+    before = _read_slice(file, max(0, offset - MARGIN), min(MARGIN, offset))
+    return redactor.redact_part(
+        before, _read_slice(file, offset, most), _read_slice(file, offset + most, MARGIN)
+    )
 
 
 def _read_slice(file: int, offset: int, most: int) -> str:
@@ -186,7 +201,7 @@ async def search_buffer(
     asked = ready(query, mode, threshold=threshold, with_similarity=include_similarity)
     names, are_given = await _select_buffers(ctx, buffer, buffers)
     starts = ranges.check_resume_offsets(resume_from_offset or {}, names)
-    search = BufferSearch(asked, threshold, context_bytes, max_matches)
+    search = BufferSearch(asked, threshold, context_bytes, max_matches, ctx.services.redactor)
     for name in names:
         if not search.has_room:
             search.postpone(name, starts.get(name, 0))
@@ -223,7 +238,7 @@ async def subsearch_buffer(
     name = buffer if buffer is not None else anchor.buffer
     if name is None:
         raise BadInput("Missing buffer name.", "Provide top-level 'buffer' or anchor.buffer.")
-    search = BufferSearch(asked, threshold, context_bytes, max_matches)
+    search = BufferSearch(asked, threshold, context_bytes, max_matches, ctx.services.redactor)
     await _search_one(
         ctx,
         search,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Annotated
 
 from muxpilot.errors import MuxpilotError, NoServer
@@ -56,6 +57,7 @@ class ServerRow:
     tmux_version: str | None
     sessions: int | None
     reason: str | None = None
+    exec: str | None = None
 
 
 @record
@@ -88,15 +90,16 @@ async def list_servers(ctx: Context) -> ServerList:
 
 async def _describe_server(ctx: Context, name: str, entry: ServerAddress) -> ServerRow:
     tmux = ctx.services.servers.get(None if name == "default" else name)
+    row = functools.partial(ServerRow, name, entry.path, entry.ssh, exec=entry.exec_command)
     try:
         async with tmux.connection.deadline(_SERVER_TIMEOUT_S):
             sessions = len(await tmux.sessions.list())
             version = await tmux.version_text()
     except NoServer:
-        return ServerRow(name, entry.path, entry.ssh, "idle", None, 0)
+        return row("idle", None, 0)
     except MuxpilotError as error:
-        return ServerRow(name, entry.path, entry.ssh, "unreachable", None, None, str(error))
-    return ServerRow(name, entry.path, entry.ssh, "connected", version, sessions)
+        return row("unreachable", None, None, str(error))
+    return row("connected", version, sessions)
 
 
 @tool(Effect.CHANGE, STARRED, "display")

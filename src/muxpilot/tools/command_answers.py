@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_output import OutputPart
 from muxpilot.shells.command_result import CommandResult
+from muxpilot.terminal.screen_text import draws_rows
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.toolkit.resource_uris import command_result_uri
 from muxpilot.tools.context import Context
+
+if TYPE_CHECKING:
+    from muxpilot.redaction.redactor import Redactor
 
 # Output of a command in one answer, unless the caller wants more or less.
 MAX_OUTPUT = 16384
 # A program that waits for keys shows what it asks on the screen, not in its last line.
 _TAKES_KEYS = ("key", "pager", "editor")
+# So much of what the pane printed last is searched for signs of a full-screen program on the normal screen.
+_SEARCHED_BYTES = 1 << 16
 
 
 async def answer_command(
@@ -27,10 +34,13 @@ async def answer_command(
     offset: int | None = None,
     timed_out: bool = False,
     names_command: bool = False,
+    may_open_pane: bool = False,
+    note: str = "",
 ) -> CommandResult:
     """Return a command's result with at most `limit` bytes of output; None for all that are kept.
 
     `offset` asks for the output from that byte on. `tmux` is the command's server, if that is another one.
+    A call that may open a pane answers whether it did. `note` is added to the reason.
     """
     tmux = tmux or ctx.services.shells.find_server(command) or ctx.tmux
     pane = await ctx.pane_name(command.pane, tmux)
@@ -41,7 +51,7 @@ async def answer_command(
     ctx.services.shells.told_commands.note_answer(command)
     return CommandResult.from_command(
         command,
-        _take_output(command, limit, offset),
+        _take_output(command, limit, offset, ctx.services.redactor),
         pane=pane,
         resource_uri=command_result_uri(command.id),
         cursor=cursor,
@@ -49,13 +59,18 @@ async def answer_command(
         timed_out=timed_out,
         names_command=names_command,
         notes=notes,
+        created=ctx.created if may_open_pane else None,
+        last_note=note,
     )
 
 
-def _take_output(command: Command, limit: int | None, offset: int | None) -> OutputPart:
+def _take_output(
+    command: Command, limit: int | None, offset: int | None, redactor: Redactor | None
+) -> OutputPart:
+    output, hide = command.output, redactor.redact_part if redactor is not None else None
     if offset is not None:
-        return command.output.slice(offset, MAX_OUTPUT if limit is None else limit)
-    return OutputPart(*(command.output.full_text() if limit is None else command.output.excerpt(limit)))
+        return output.slice(offset, MAX_OUTPUT if limit is None else limit, hide)
+    return OutputPart(*(output.full_text(hide) if limit is None else output.excerpt(limit, hide)))
 
 
 async def _make_cursor(ctx: Context, tmux: Tmux, command: Command) -> str | None:
@@ -87,5 +102,7 @@ async def _read_screen(tmux: Tmux, command: Command) -> str:
 
 async def _asks_in_last_line(tmux: Tmux, pane: PaneId) -> bool:
     """Return whether the question is before the cursor, such as `press any key`, not on a whole screen."""
-    is_full_screen = (await tmux.panes.get(pane)).is_alternate
+    stream = tmux.streams.find_stream(pane)
+    recent = stream.read(stream.end - _SEARCHED_BYTES, stream.end) if stream is not None else b""
+    is_full_screen = draws_rows(recent) or (await tmux.panes.get(pane)).is_alternate
     return not is_full_screen and bool((await tmux.capture.text_before_cursor(pane)).strip())

@@ -86,12 +86,14 @@ async def execute_command(
     )
     timeout_s = timeout_seconds if wait_ms is None else min(timeout_seconds, wait_ms / 1000)
     is_done = await ctx.services.shells.wait_for_result(running, timeout_s)
-    told = await answer_command(ctx, running, max_output_bytes, timed_out=timeout_s > 0 and not is_done)
     is_ignored = not ctx.created and (cwd is not None or env is not None)
-    return replace(
-        told,
-        created=ctx.created,
-        reason=" ".join(filter(None, (told.reason, _NOT_APPLIED if is_ignored else ""))),
+    return await answer_command(
+        ctx,
+        running,
+        max_output_bytes,
+        timed_out=timeout_s > 0 and not is_done,
+        may_open_pane=True,
+        note=_NOT_APPLIED if is_ignored else "",
     )
 
 
@@ -165,12 +167,15 @@ async def list_commands(
     commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
     if pane_id is not None and not commands and not recorded:
         await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane
-    rows = [(command.submitted_at, command.pane, _command_row(command)) for command in commands]
-    rows += [(row.asked_ns / _NS_PER_S, pane, _recorded_row(pane, row)) for pane, row in recorded]
+    find_server, here = ctx.services.servers.find, ctx.tmux
+    rows = [(one.submitted_at, find_server(one.socket), one.pane, _command_row(one)) for one in commands]
+    rows += [(row.asked_ns / _NS_PER_S, here, pane, _recorded_row(pane, row)) for pane, row in recorded]
     rows.sort(key=lambda row: row[0])
     # Another muxpilot may have run commands in panes that the policy of this one hides.
     may_show = ctx.services.shells.policy.may_show
-    return CommandList([row for _, pane, row in rows if await may_show(ctx.tmux, pane)])
+    return CommandList(
+        [row for _, tmux, pane, row in rows if tmux is not None and await may_show(tmux, pane)]
+    )
 
 
 def _command_row(command: Command) -> CommandRow:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from muxpilot.calls import Caller, CheckPart
+from muxpilot.idle_sessions import IdleSessions
 from muxpilot.jobs.job_registry import JobRegistry
+from muxpilot.people.people import People
 from muxpilot.reading.pane_cursor import PaneReaders
 from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.timing import ReplTiming
 from muxpilot.tmux import PaneId, Tmux
+from muxpilot.tmux.own_panes import OwnPanes
 from muxpilot.tmux.pane_locks import PaneLocks, PaneUse
 from muxpilot.tmux.servers import TmuxServers
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.watch.registry import WatchRegistry
 from muxpilot.workspace import Workspaces
 
+if TYPE_CHECKING:
+    from muxpilot.redaction.redactor import Redactor
+
 # The pane of a call: by its name, id or target. Left out, it is the pane `main` of the workspace.
-MainPane = Annotated[PaneId, "Name (main), %3 or target", ArgumentFlag.MAIN]
-
-
-def _runs_in_no_pane(socket: str) -> str:
-    return ""
+MainPane = Annotated[PaneId, "Name (main) or %3", ArgumentFlag.MAIN]
 
 
 @record
@@ -41,14 +42,20 @@ class Services:
     jobs: JobRegistry = field(default_factory=JobRegistry)
     watches: WatchRegistry = field(default_factory=WatchRegistry)
     recordings: Recordings = field(default_factory=Recordings)
+    people: People = field(default_factory=People)
+    idle_sessions: IdleSessions = field(default_factory=IdleSessions)
     # The folders of security.allowed_buffer_paths. None: buffer files are kept in a private folder.
     buffer_paths: tuple[str, ...] | None = None
-    # From a server's socket to the id of the pane there that this process runs in, or an empty text.
-    own_pane_on: Callable[[str], str] = _runs_in_no_pane
+    own_panes: OwnPanes = field(default_factory=lambda: OwnPanes({}))
     repl_timing: ReplTiming = ReplTiming()
+    # Takes secrets out of what the model sees; None where that is off. Dispatch does this to every answer.
+    # Tools do it themselves before they cut a text in pieces, which could show the half of a secret.
+    redactor: Redactor | None = None
 
     async def close(self) -> None:
         """Stop everything but the servers, which the application closes."""
+        await self.people.close()
+        await self.idle_sessions.close()
         await self.watches.close()
         await self.recordings.close()
         await self.jobs.close()

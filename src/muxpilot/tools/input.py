@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput, MuxpilotError, Refused
@@ -105,7 +106,7 @@ async def send_keys(
     keys: Annotated[str, "Text; if literal is false, keys: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED],
     literal: Annotated[bool, "Type the exact text"] = True,  # noqa: FBT002
     enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
-    repeat: Annotated[int, "Repeat count", Between(1, 1000)] = 1,
+    repeat: Annotated[int, "Repeat count", Between(1, 1000), ArgumentFlag.EVIDENT] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
     force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
     until: Until = None,
@@ -113,7 +114,6 @@ async def send_keys(
 ) -> KeysSent | ActAnswer:
     """Type text or press keys. To run a command, use execute-command; for many lines, paste-text."""
     asked = time.monotonic()
-    await _wait_for_new_shell(ctx, pane_id)
 
     async def send() -> KeysSent:
         """Send the keys while the pane is held."""
@@ -133,7 +133,8 @@ async def send_keys(
             hint = f"{keys!r} was typed as text; to press the key, set literal to false."
         return KeysSent(pane_id, await ctx.pane_name(pane_id), ctx.created, hint)
 
-    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
+    prepare = partial(_wait_for_new_shell, ctx, pane_id) if ctx.created else None
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms, prepare=prepare)
 
 
 async def _send_at_once(
@@ -152,9 +153,8 @@ async def _wait_for_new_shell(ctx: Context, pane: PaneId) -> None:
 
     Some shells drop what is typed before.
     """
-    if ctx.created:
-        plan = WatchPlan(ctx.tmux, pane, parse_triggers("shell"), _SHELL_START_S, call=ctx.call)
-        await ctx.services.watches.run(plan)
+    plan = WatchPlan(ctx.tmux, pane, parse_triggers("shell"), _SHELL_START_S, call=ctx.call)
+    await ctx.services.watches.run(plan)
 
 
 async def _refuse_persons_line(ctx: Context, pane: PaneId) -> None:
@@ -249,7 +249,7 @@ def _check_paste(content: str) -> None:
 async def paste_text(
     ctx: Context,
     pane_id: MainPane,
-    content: Annotated[str, "Text of any length", ArgumentFlag.TYPED],
+    content: Annotated[str, "Text of any length", ArgumentFlag.TYPED, ArgumentFlag.EVIDENT],
     enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
     force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
     until: UntilAgain = None,
@@ -257,7 +257,6 @@ async def paste_text(
 ) -> TextPasted | ActAnswer:
     """Paste text as one block."""
     _check_paste(content)
-    await _wait_for_new_shell(ctx, pane_id)
 
     async def send() -> TextPasted:
         """Paste the text while the pane is held."""
@@ -268,7 +267,8 @@ async def paste_text(
         size = await ctx.tmux.input.paste(pane_id, content, enter=enter)
         return TextPasted(pane_id, await ctx.pane_name(pane_id), ctx.created, size, hint)
 
-    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms)
+    prepare = partial(_wait_for_new_shell, ctx, pane_id) if ctx.created else None
+    return await act(ctx, pane_id, send, until=until, timeout_ms=timeout_ms, prepare=prepare)
 
 
 @tool(Effect.TYPE, PRIMITIVE, "interactive", typed_input=_bytes_typed)
@@ -305,8 +305,8 @@ def _parse_hex(text: str) -> bytes:
 async def write_to_display(
     ctx: Context,
     pane_id: MainPane,
-    text: Annotated[str, "Text to show"],
-    clear: Annotated[bool, "Clear the pane first"] = False,  # noqa: FBT002
+    text: Annotated[str, "Text to show", ArgumentFlag.EVIDENT],
+    clear: Annotated[bool, "Clear the pane first", ArgumentFlag.EVIDENT] = False,  # noqa: FBT002
 ) -> PaneDone:
     """Show text to a person in a pane. It is never typed or run."""
     await ctx.tmux.input.show_text(pane_id, sanitize_text(text), clear=clear)

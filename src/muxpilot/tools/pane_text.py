@@ -5,22 +5,30 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.patterns import compile_matcher
 from muxpilot.reading.pane_cursor import ALL_LINES
 from muxpilot.reading.scrollback import read_scrollback
 from muxpilot.records import record
+from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.tmux import PaneId, SessionId
 from muxpilot.tmux.objects.capture import keep_last, strip_trailing_blank_rows
+from muxpilot.toolkit.answers import RedactedText
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.context import Context, MainPane
 from muxpilot.watch.line_matcher import LineMatcher
 
+if TYPE_CHECKING:
+    from muxpilot.redaction.redactor import Redactor
+
 _FEW_LINES = 2000  # more are matched in a thread, beside the event loop
 _LONGEST_ROW = 1 << 16
+# Rows above and below a range that are searched for secrets with it.
+_MARGIN_ROWS = 60
 
 
 @record
@@ -57,7 +65,7 @@ async def capture_pane(
         int | None, "Last lines, with scrollback; default: the screen", Between(1, 1000000)
     ] = None,
     colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
-    start: Annotated[int | str | None, "First line: 0 = top of screen, -5 above it, - oldest"] = None,
+    start: Annotated[int | str | None, "First line: 0 = top of screen, - oldest"] = None,
     end: Annotated[int | str | None, "Last line"] = None,
     join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
 ) -> str:
@@ -67,6 +75,9 @@ async def capture_pane(
     if (has_range or lines is not None) and await capture.is_alternate(pane_id):
         # The scrollback belongs to the shell below the full-screen program.
         first, last, has_range = _on_screen(None if first == "-" else first), _on_screen(last), True
+    if ctx.services.redactor is not None:
+        wanted = _WantedRows(first, last, lines, has_range=has_range, colors=colors, join=join)
+        return await _capture_redacted(ctx, ctx.services.redactor, pane_id, wanted)
     if lines is not None and not has_range:
         rows = await capture.last_lines(pane_id, lines, colors=colors, join=join)
     else:
@@ -74,6 +85,45 @@ async def capture_pane(
         rows = strip_trailing_blank_rows(rows)
         rows = rows if lines is None else keep_last(rows, lines, colors=colors)
     return "\n".join(row[:_LONGEST_ROW] for row in rows)
+
+
+@record
+class _WantedRows:
+    """The rows that a capture asks for."""
+
+    first: int | str | None
+    last: int | str | None
+    lines: int | None
+    has_range: bool
+    colors: bool
+    join: bool
+
+
+async def _capture_redacted(
+    ctx: Context, redactor: Redactor, pane: PaneId, wanted: _WantedRows
+) -> RedactedText:
+    """Capture rows with some around them, so that a secret which a wrap or the range cuts is recognized."""
+    capture, how = ctx.tmux.capture, {"colors": wanted.colors, "join": wanted.join}
+    width = (await ctx.tmux.panes.get(pane)).width
+    above: list[str] = []
+    below: list[str] = []
+    if wanted.lines is not None and not wanted.has_range:
+        rows = await capture.last_lines(pane, wanted.lines + _MARGIN_ROWS, **how)
+    else:
+        ends = (0 if wanted.first is None else wanted.first, "-" if wanted.last is None else wanted.last)
+        above, rows, below = await capture.rows_around(pane, *ends, _MARGIN_ROWS, **how)
+        rows = strip_trailing_blank_rows(rows)
+    if wanted.lines is not None and len(rows) > wanted.lines:
+        above += rows[: -wanted.lines]
+        rows = keep_last(rows, wanted.lines, colors=wanted.colors)
+    before, shown, after = (
+        sanitize_text("\n".join(part), colors=wanted.colors) for part in (above, rows, below)
+    )
+    redact = partial(
+        redactor.redact, shown, before=f"{before}\n", after=f"\n{after}" if after else "", columns=width
+    )
+    text = await asyncio.to_thread(redact, is_screen=not wanted.join)
+    return RedactedText("\n".join(row[:_LONGEST_ROW] for row in text.split("\n")))
 
 
 def _on_screen(line: int | str | None) -> int | str | None:
@@ -100,13 +150,13 @@ async def read_pane(
 ) -> NewPaneText:
     """Read what a pane printed since the cursor.
 
-    `missedLines` are lost; `truncated`: there were more than maxLines."""
+    `missedLines` are lost; `truncated`: more than maxLines."""
     matcher = _compile_grep(grep) if grep is not None else None
     look_back = max_lines if matcher is None else ALL_LINES
     reading = await ctx.services.pane_readers.read(ctx.tmux, pane_id, since, look_back)
-    wanted = reading.lines
+    wanted = lines = await _redact_lines(ctx, reading.lines, is_screen=reading.is_alternate)
     if matcher is not None:
-        wanted = await asyncio.to_thread(_find_last, reading.lines, matcher, max_lines + 1)
+        wanted = await asyncio.to_thread(_find_last, lines, matcher, max_lines + 1)
     kept = wanted[-max_lines:]
     is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
     return NewPaneText(
@@ -118,6 +168,16 @@ async def read_pane(
         reading.has_more or is_cut,
         reading.is_alternate,
     )
+
+
+async def _redact_lines(ctx: Context, lines: Sequence[str], *, is_screen: bool = False) -> Sequence[str]:
+    """Take secrets out of lines before they are searched or cut, where the configuration says so."""
+    redactor = ctx.services.redactor
+    if redactor is None:
+        return lines
+    if len(lines) <= _FEW_LINES:
+        return redactor.redact_lines(lines, is_screen=is_screen)
+    return await asyncio.to_thread(redactor.redact_lines, lines, is_screen=is_screen)
 
 
 def _compile_grep(pattern: str) -> LineMatcher:
@@ -177,7 +237,7 @@ async def _search_pane(
     ctx: Context, pane: PaneId, fits: Callable[[str], bool], context: int
 ) -> list[PaneMatch]:
     whole = await read_scrollback(ctx.tmux, pane)
-    lines = whole.texts
+    lines = list(await _redact_lines(ctx, whole.texts))
     hits = set(await _select_matching(lines, fits))
     found = [at for at, text in enumerate(lines) if text in hits]
     return [

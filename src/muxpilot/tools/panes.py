@@ -9,7 +9,7 @@ from muxpilot.records import record
 from muxpilot.tmux import PaneId, PaneProgram, SessionId, WindowId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
-from muxpilot.toolkit.rows import Killed, PaneDone, PaneRow
+from muxpilot.toolkit.rows import Killed, PaneDone, PaneRow, ProcessRow
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.context import Context
 
@@ -53,6 +53,12 @@ class SwappedPanes:
 
 
 @record
+class RespawnedPane:
+    pane_id: str
+    processes: tuple[ProcessRow, ...] = ()
+
+
+@record
 class BrokenPane:
     window_id: str
     window_name: str
@@ -63,10 +69,12 @@ class BrokenPane:
 async def list_panes(
     ctx: Context, window_id: WindowId | None = None, session_id: SessionId | None = None
 ) -> PaneList:
-    """List the panes of a window, a session, or all, with their programs and exit codes."""
+    """List panes with their names (`pane`), programs and exit codes."""
     if window_id is not None and session_id is not None:
         raise BadInput("Both windowId and sessionId are given.", "Give one of them, or none.")
-    return PaneList([PaneRow.from_tmux(row) for row in await ctx.tmux.panes.list(window_id or session_id)])
+    rows = await ctx.tmux.panes.list(window_id or session_id)
+    names = await ctx.services.workspaces.names_of(ctx.tmux, (row.id for row in rows))
+    return PaneList([PaneRow.from_tmux(row, names.get(row.id)) for row in rows])
 
 
 @tool(Effect.CREATE, STARRED, "split", creates_pane=True)
@@ -76,8 +84,8 @@ async def split_pane(
     direction: Annotated[Literal["horizontal", "vertical"], "horizontal: side by side"] = "vertical",
     size: Annotated[int | None, "In percent", Between(1, 99)] = None,
     command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
-    cwd: Annotated[str | None, "Working directory"] = None,
-    env: Annotated[dict[str, str] | None, "Environment variables"] = None,
+    cwd: Annotated[str | None, "Working directory", ArgumentFlag.EVIDENT] = None,
+    env: Annotated[dict[str, str] | None, "Environment variables", ArgumentFlag.EVIDENT] = None,
 ) -> PlacedPane:
     """Split a pane in two; focus does not change."""
     made = await ctx.tmux.windows.split(
@@ -147,8 +155,7 @@ async def break_pane(
 @tool(Effect.DESTROY, STARRED, "kill")
 async def kill_pane(ctx: Context, pane_id: PaneId) -> Killed:
     """Kill a pane and the programs in it."""
-    await ctx.tmux.panes.kill(pane_id)
-    return Killed(pane_id)
+    return Killed.of(pane_id, await ctx.tmux.endings.kill_pane(pane_id))
 
 
 @tool(Effect.DESTROY, PRIMITIVE, "create", kills_if="kill")
@@ -157,10 +164,13 @@ async def respawn_pane(
     pane_id: PaneId,
     command: Annotated[str | None, "Program to run instead of a shell", ArgumentFlag.SHELL] = None,
     kill: Annotated[bool, "Kill the running program first"] = False,  # noqa: FBT002 - an argument by name
-) -> PaneDone:
+) -> RespawnedPane:
     """Start a program in a pane whose program has ended."""
-    await ctx.tmux.windows.respawn(pane_id, command=command, kill=kill)
-    return PaneDone(pane_id)
+    if kill:
+        ended = await ctx.tmux.endings.respawn(pane_id, command=command)
+        return RespawnedPane(pane_id, tuple(ProcessRow.from_ended(row) for row in ended))
+    await ctx.tmux.windows.respawn(pane_id, command=command)
+    return RespawnedPane(pane_id)
 
 
 TOOLS = (

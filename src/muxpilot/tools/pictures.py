@@ -20,7 +20,9 @@ from muxpilot.tmux import PaneId
 from muxpilot.tmux.hosts.endpoint import ensure_private_folder, muxpilot_folder
 from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.toolkit.answers import Answer
+from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
+from muxpilot.tools.act_and_see import mask_screen
 from muxpilot.tools.context import Context, MainPane, Services
 
 _BROWSER_S = 10.0
@@ -61,14 +63,15 @@ async def screenshot_pane(
     output: Annotated[
         Literal["image", "svg", "html", "browser"], "browser opens it for the person"
     ] = "image",
-    theme: Annotated[Literal["dark", "light"], "Colours"] = "dark",
+    theme: Annotated[Literal["dark", "light"], "Colours", ArgumentFlag.EVIDENT] = "dark",
     path: Annotated[str | None, "Save to this file instead"] = None,
 ) -> Answer:
     """Take a picture of a pane."""
     files: AllowedFolders | AnyFolder = _files(ctx)
     target = _check_path(files, path, _SUFFIXES[output]) if path is not None else None
-    shown = await ctx.tmux.capture.screen(pane_id)
-    content = await asyncio.to_thread(_render, shown, output, theme, f"pane {pane_id}")
+    shown = mask_screen(ctx, await ctx.tmux.capture.screen(pane_id))
+    mask = ctx.services.redactor.mask if ctx.services.redactor is not None else ""
+    content = await asyncio.to_thread(_render, shown, output, theme, f"pane {pane_id}", mask)
     if output == "browser" and target is None:
         files, target = (
             AnyFolder(),
@@ -83,15 +86,21 @@ async def screenshot_pane(
     return Answer(json.dumps(data, ensure_ascii=False, separators=(",", ":")), data)
 
 
-def _render(shown: CapturedScreen, output: str, theme: str, title: str) -> bytes | str:
+def _render(shown: CapturedScreen, output: str, theme: str, title: str, mask: str) -> bytes | str:
+    """Draw a screen. Cells that hold `mask` are drawn as blocks."""
     from muxpilot.pictures.html_page import render_html
     from muxpilot.pictures.palette import THEMES
     from muxpilot.pictures.png import encode_png
     from muxpilot.pictures.svg import render_svg
-    from muxpilot.terminal.cells import parse_screen  # loaded when first used: few calls need them
+    from muxpilot.terminal.cells import (  # loaded when first used: few calls need them
+        fill_cells,
+        parse_screen,
+    )
 
     size = (shown.columns, shown.rows)
     cells = parse_screen(shown.lines, *size, shown.cursor, is_joined=shown.is_joined)
+    if mask:
+        cells = fill_cells(cells, mask)
     colours = THEMES[theme]
     if output == "image":
         return encode_png(cells, colours)
@@ -100,7 +109,7 @@ def _render(shown: CapturedScreen, output: str, theme: str, title: str) -> bytes
 
 def _answer(content: bytes | str) -> Answer:
     if isinstance(content, str):
-        return Answer(content)
+        return Answer(content, is_redacted=True)
     return Answer(f"A picture (PNG, {len(content)} bytes); give a path to keep it.", png=content)
 
 

@@ -69,6 +69,9 @@ async def run_in_repl(
             ) from None
         await ctx.services.pane_readers.follow(ctx.tmux, pane_id)
         command = _find_running(ctx, pane_id)
+        if command is None:  # a muxpilot that is gone may have started it
+            await ctx.services.shells.list_recorded(ctx.tmux, pane_id)
+            command = _find_running(ctx, pane_id)
         reply = await run_dialogue(
             ctx.tmux,
             pane_id,

@@ -10,7 +10,7 @@ from muxpilot.shells.command import Command
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.tmux import PaneId, SessionId, WindowId
 from muxpilot.tmux.servers import TmuxServers
-from muxpilot.toolkit.resource_rows import JSON, TEXT, CompletionRow, ResourceRow
+from muxpilot.toolkit.resource_rows import JSON, TEXT, CompletionRow, LiveEntry, ResourceRow
 from muxpilot.toolkit.resource_uris import COMMAND_RESULT
 from muxpilot.toolkit.rows import PaneRow, SessionRow, WindowRow
 from muxpilot.toolkit.spec import INTERNAL, Effect, tool
@@ -90,7 +90,7 @@ RESOURCES = (
 
 
 COMPLETIONS = (
-    CompletionRow("paneId", "list-panes", "panes", ("id",)),
+    CompletionRow("paneId", "list-panes", "panes", ("pane", "id")),
     CompletionRow("windowId", "list-windows", "windows", ("id",)),
     CompletionRow("sessionId", "list-sessions", "sessions", ("name", "id")),
     CompletionRow("commandId", "list-commands", "commands", ("commandId",)),
@@ -102,6 +102,7 @@ COMPLETIONS = (
 class ServerInfo:
     socket: str
     ssh: str | None
+    exec: str | None
     tmux_version: str | None
     running: bool
 
@@ -125,8 +126,8 @@ async def server_info(ctx: Context) -> ServerInfo:
     try:
         version = await ctx.tmux.version_text()
     except NoServer:
-        return ServerInfo(entry.path, entry.ssh, None, running=False)
-    return ServerInfo(entry.path, entry.ssh, version, running=True)
+        return ServerInfo(entry.path, entry.ssh, entry.exec_command, None, running=False)
+    return ServerInfo(entry.path, entry.ssh, entry.exec_command, version, running=True)
 
 
 @tool(Effect.READ, INTERNAL, "list", stands_for=("capture-pane", "list-panes"))
@@ -162,10 +163,14 @@ class CommandSource:
     """The commands of this muxpilot, as resources."""
 
     shells: CommandRegistry
+    servers: TmuxServers
 
-    def entries(self) -> Iterator[tuple[str, str]]:
+    def entries(self) -> Iterator[LiveEntry]:
+        """Yield an entry for each command."""
         for command in self.shells.list_commands():
-            yield command.id, f"Command in pane {command.pane}: {command.text[:40]}"
+            title = f"Command in pane {command.pane}: {command.text[:40]}"
+            tmux = self.servers.find(command.socket)
+            yield LiveEntry(command.id, title, tmux, command.pane, is_asked_here=not command.is_restored)
 
     async def changes(self, item: str) -> AsyncIterator[None]:
         return _command_changes(self.shells.get_command(item))
@@ -188,9 +193,12 @@ class WatchSource:
     watches: WatchRegistry
     servers: TmuxServers
 
-    def entries(self) -> Iterator[tuple[str, str]]:
-        for watch in self.watches.background_watches:
-            yield watch.id, f"Watch of pane {watch.pane}"
+    def entries(self) -> Iterator[LiveEntry]:
+        """Yield an entry for each watch."""
+        for job in self.watches.background_watches:
+            watch = self.watches.get(job.id)
+            title, tmux = f"Watch of pane {watch.pane}", watch.jobs.tmux
+            yield LiveEntry(watch.id, title, tmux, watch.pane, is_asked_here=watch.is_asked_here)
 
     async def changes(self, item: str) -> AsyncIterator[None]:
         return _watch_end(await self.watches.find(self.servers.default, item))

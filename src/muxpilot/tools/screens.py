@@ -16,7 +16,7 @@ from muxpilot.toolkit.argument_flags import PressedKey
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
-from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, UntilAgain, act, act_deadline
+from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, UntilAgain, act, act_deadline, mask_screen
 from muxpilot.tools.context import Context
 from muxpilot.watch.act_and_see import ScreenCursor, to_grid
 
@@ -53,7 +53,7 @@ async def read_screen(
     shown = await ctx.tmux.capture.screen(pane_id)
     wanted_rows = _parse_span("rows", rows, shown.rows)
     wanted_columns = _parse_span("columns", columns, shown.columns) if columns is not None else None
-    grid = to_grid(shown)
+    grid = to_grid(mask_screen(ctx, shown))
     column, row = shown.cursor_at
     return PaneScreen(
         pane_id=pane_id,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from muxpilot.errors import BadInput, NoServer, NotFound, Refused
 from muxpilot.records import record
-from muxpilot.tmux import PaneProgram, Session, SessionId, socket_for_path
+from muxpilot.tmux import CreatedPane, PaneProgram, Session, SessionId, socket_for_path
+from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import Killed, SessionRow
@@ -79,8 +81,8 @@ async def get_current_session(ctx: Context) -> SessionRow:
 
 
 async def _own_session(ctx: Context) -> Session | None:
-    pane = ctx.services.own_pane_on(ctx.tmux.socket)
-    if not pane:
+    pane = await ctx.services.own_panes.find(ctx.tmux)
+    if pane is None:
         return None
     try:
         row = await ctx.tmux.panes.get(await ctx.tmux.targets.resolve_pane(pane))
@@ -92,20 +94,34 @@ async def _own_session(ctx: Context) -> Session | None:
 @tool(Effect.CREATE, STARRED, "create", creates_session=True, session_names=("name",))
 async def create_session(
     ctx: Context,
-    name: Annotated[str | None, "Session name"] = None,
+    name: Annotated[str | None, "Session name", ArgumentFlag.EVIDENT] = None,
     command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
     window_name: Annotated[str | None, "First window"] = None,
-    cwd: Annotated[str | None, "Working directory"] = None,
-    env: Annotated[dict[str, str] | None, "Environment variables"] = None,
-    width: Annotated[int, "Columns", Between(1, 10000)] = 200,
-    height: Annotated[int, "Rows", Between(1, 10000)] = 50,
+    cwd: Annotated[str | None, "Working directory", ArgumentFlag.EVIDENT] = None,
+    env: Annotated[dict[str, str] | None, "Environment variables", ArgumentFlag.EVIDENT] = None,
+    width: Annotated[int, "Columns", Between(1, 10000), ArgumentFlag.EVIDENT] = 200,
+    height: Annotated[int, "Rows", Between(1, 10000), ArgumentFlag.EVIDENT] = 50,
+    ttl_minutes: Annotated[float | None, "End if unused so long", Between(0.001, 10**7)] = None,
 ) -> CreatedSession:
-    """Create a detached session, or return the existing one (`created: false`)."""
+    """Create a detached session, or return an existing one."""
     program = PaneProgram(command, cwd, env)
     made = await ctx.tmux.sessions.create(
-        name, window_name=window_name, width=width, height=height, program=program
+        name,
+        window_name=window_name,
+        width=width,
+        height=height,
+        program=program,
+        claim=None if ttl_minutes is None else _limit_idle_time(60 * ttl_minutes),
     )
+    if ttl_minutes is not None:
+        ctx.services.idle_sessions.note_limit(ctx.tmux)
     return CreatedSession(made.session_id, made.session_name, made.window_id, made.pane_id, made.created)
+
+
+def _limit_idle_time(limit_s: float) -> Callable[[CreatedPane], Command]:
+    from muxpilot.tmux.objects.idle_limit import idle_limit_command
+
+    return lambda pane: idle_limit_command(pane.session_id, limit_s)
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "rename", session_names=("new_name", "name"))
@@ -125,8 +141,7 @@ async def rename_session(
 @tool(Effect.DESTROY, STARRED, "kill")
 async def kill_session(ctx: Context, session_id: SessionId) -> Killed:
     """Kill a session and all programs in it."""
-    await ctx.tmux.sessions.kill(session_id)
-    return Killed(session_id)
+    return Killed.of(session_id, await ctx.tmux.endings.kill_session(session_id))
 
 
 TOOLS = (

@@ -84,7 +84,7 @@ def _plan_start(
 )
 async def start_and_watch(
     ctx: Context,
-    command: Annotated[str, "Command line", ArgumentFlag.SHELL],
+    command: Annotated[str, "Command line", ArgumentFlag.SHELL, ArgumentFlag.EVIDENT],
     pattern: Annotated[str, "RE2 regex of the ready line"],
     pane_id: MainPane,
     cwd: Annotated[str | None, "Of a new pane"] = None,

@@ -69,8 +69,8 @@ async def create_window(
     session_id: SessionId,
     name: Annotated[str | None, "Window name"] = None,
     command: Annotated[str | None, "Run this, not a shell", ArgumentFlag.SHELL] = None,
-    cwd: Annotated[str | None, "Working directory"] = None,
-    env: Annotated[dict[str, str] | None, "Environment variables"] = None,
+    cwd: Annotated[str | None, "Working directory", ArgumentFlag.EVIDENT] = None,
+    env: Annotated[dict[str, str] | None, "Environment variables", ArgumentFlag.EVIDENT] = None,
 ) -> CreatedWindow:
     """Create a window in the background; focus does not change."""
     made = await ctx.tmux.windows.create(session_id, name=name, program=PaneProgram(command, cwd, env))
@@ -93,8 +93,7 @@ async def select_window(ctx: Context, window_id: WindowId) -> SelectedWindow:
 @tool(Effect.DESTROY, PRIMITIVE, "kill")
 async def kill_window(ctx: Context, window_id: WindowId) -> Killed:
     """Kill a window and all programs in it."""
-    await ctx.tmux.windows.kill(window_id)
-    return Killed(window_id)
+    return Killed.of(window_id, await ctx.tmux.endings.kill_window(window_id))
 
 
 @tool(Effect.CHANGE, PRIMITIVE, "move")

@@ -9,14 +9,16 @@ from contextlib import suppress
 
 from muxpilot.dialects.debug.leftovers import DEBUG_OPTION, find_leftover_sessions, mark_command, session_name
 from muxpilot.errors import MuxpilotError, NoServer, NotFound, Refused
-from muxpilot.processes import marked_processes
-from muxpilot.processes.identity import ProcessIdentity
+from muxpilot.processes.end_processes import end_tree
+from muxpilot.processes.process_tree import EnvironmentMark, ProcessTree
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux import ListedPane, PaneId, PaneProgram, SessionId, Tmux
 from muxpilot.tmux.objects.owner import this_owner
 
 WIDTH, HEIGHT = 200, 50
+# In the environment of all processes of a pane.
+MARK_VARIABLE = "MUXPILOT_DEBUG_PANE"
 
 _MOST_NAMES = 100
 _CLOSE_S = 0.8
@@ -44,10 +46,11 @@ class DebugSession:
         """End the sessions and processes that killed debug servers have left behind."""
         with suppress(MuxpilotError):  # if tmux does not answer, the next tool call says so
             for session, owner in await find_leftover_sessions(tmux):
-                known = await asyncio.to_thread(marked_processes.find_marked, f"{owner.token}.")
+                tree = _tree_of(f"{owner.token}.")
+                await asyncio.to_thread(tree.read)
                 with suppress(NotFound, NoServer):
                     await tmux.sessions.kill(session)
-                await asyncio.to_thread(marked_processes.end_marked, f"{owner.token}.", known)
+                await asyncio.to_thread(end_tree, tree)
 
     async def create_pane(
         self, tmux: Tmux, command: str, title: str, on_created: Callable[[DebugPane], None]
@@ -64,9 +67,7 @@ class DebugSession:
             self._count += 1
             mark = f"{this_owner().token}.{self._count}."
             folder = None if tmux.is_remote else _working_directory()
-            program = PaneProgram(
-                command, folder, {marked_processes.MARK_VARIABLE: mark}, remain_on_exit=True
-            )
+            program = PaneProgram(command, folder, {MARK_VARIABLE: mark}, remain_on_exit=True)
             if self._id is not None and await self._is_ours(tmux, self._id):
                 return DebugPane(
                     (await tmux.windows.create(self._id, name=title, program=program)).pane_id, mark
@@ -84,7 +85,7 @@ class DebugSession:
         else:
             raise Refused(f"Every name like {base!r} is taken by another session.", "Kill some of them.")
         # `-e` sets the variable for all later windows of the session, also for those that a person opens.
-        unset = ("set-environment", "-t", made.session_id, "-u", marked_processes.MARK_VARIABLE)
+        unset = ("set-environment", "-t", made.session_id, "-u", MARK_VARIABLE)
         await tmux.connection.run(mark_command(made.session_id), unset)
         self._id = made.session_id
         self._forget()
@@ -102,26 +103,26 @@ class DebugSession:
 
     async def kill(self, tmux: Tmux, made: DebugPane) -> None:
         """Kill a pane and all processes that it started, also those that ignore signals."""
-        known = await asyncio.to_thread(marked_processes.find_marked, made.mark)
+        tree = _tree_of(made.mark)
+        await asyncio.to_thread(tree.read)
         with suppress(NotFound, NoServer):
             await tmux.panes.kill(made.pane)
-        await asyncio.to_thread(marked_processes.end_marked, made.mark, known)
+        await asyncio.to_thread(end_tree, tree)
 
     async def close(self, tmux: Tmux) -> None:
         """Kill the session and all its processes, even if tmux does not answer."""
         if self._count == 0 and not self._creating:
             return
-        mark = f"{this_owner().token}."
-        known: set[ProcessIdentity] = set()
+        tree = _tree_of(f"{this_owner().token}.")
         try:
             await self._creating.wait(_CLOSE_S)
-            known = marked_processes.find_marked(mark)
+            tree.read()
             with suppress(MuxpilotError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     if self._id is not None and await self._is_ours(tmux, self._id):
                         await tmux.sessions.kill(self._id)
         finally:  # no call runs any more, so this may block
-            marked_processes.end_marked(mark, known)
+            end_tree(tree)
 
     async def _is_ours(self, tmux: Tmux, target: SessionId | PaneId) -> bool:
         noun = "session_id" if isinstance(target, SessionId) else "pane_id"
@@ -131,6 +132,11 @@ class DebugSession:
         except (NotFound, NoServer):
             return False
         return found.startswith(f"{target} ") and found.endswith(f" {this_owner().token}")
+
+
+def _tree_of(mark: str) -> ProcessTree:
+    """Return the processes whose mark begins so. tmux need not answer for that."""
+    return ProcessTree([EnvironmentMark((f"{MARK_VARIABLE}={mark}".encode(),))])
 
 
 def _working_directory() -> str | None:
