@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,37 @@ async def test_markup_in_a_question_is_text_and_the_keyboard_is_enough(
     assert tab.problems == []
 
 
+HOLD_ANSWERS = """
+{
+  const send = window.fetch;
+  window.fetch = async (...words) => {
+    const answer = await send(...words);
+    if (String(words[0]).endsWith("/answer")) await new Promise((resolve) => (window.goOn = resolve));
+    return answer;
+  };
+}
+"""
+
+
+async def test_the_focus_moves_on_where_the_list_comes_before_the_reply(
+    page: AskingPage, tab: BrowserTab
+) -> None:
+    pending = await page.start_asking(question="Which one?", choices=["staging", "production"])
+    await tab.open(page.address)
+    await tab.wait_until(STATE, lambda text: text == "1 open question")
+    await unlock(tab, page)
+    await tab.evaluate(HOLD_ANSWERS)
+    await press_tab_until(tab, "document.activeElement.textContent === 'production'")
+    await tab.press("Enter")
+    assert (await answer_of(pending))["answer"] == "production"
+    await tab.wait_until("document.querySelectorAll('.question').length", lambda count: count == 0)
+    assert await tab.evaluate("document.activeElement.id") == "questions-title"
+    await tab.wait_until("window.goOn !== undefined")
+    await tab.evaluate("window.goOn()")
+    await tab.wait_until(STATE, lambda text: text == "Answered.")
+    assert tab.problems == []
+
+
 async def test_a_secret_is_not_shown_and_is_gone_from_the_page(
     page: AskingPage, tab: BrowserTab, tmp_path: Path
 ) -> None:
@@ -189,6 +221,27 @@ async def test_a_screen_reader_gets_names_roles_and_news(page: AskingPage, tab: 
     assert await tab.evaluate(alerts)
 
 
+@asynccontextmanager
+async def serve_other_site(cookies: list[str]) -> AsyncIterator[int]:
+    """Serve a page, and note the cookies that come with requests for it. Yield the port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with suppress(asyncio.IncompleteReadError):  # Chromium also opens connections that it never uses
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            cookies.extend(line for line in head.splitlines() if line.lower().startswith("cookie:"))
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>hello")
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+    for writer in writers:
+        writer.close()
+        await asyncio.wait_for(writer.wait_closed(), LIMIT_S)
+
+
 async def test_a_page_of_another_port_cannot_answer_in_the_same_browser(
     page: AskingPage, tab: BrowserTab
 ) -> None:
@@ -199,17 +252,7 @@ async def test_a_page_of_another_port_cannot_answer_in_the_same_browser(
     await tab.wait_until(STATE, lambda text: text == "1 open question")
     question = (await tab.evaluate("document.querySelector('.who').id")).removeprefix("who-")
     cookies: list[str] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        cookies.extend(line for line in head.splitlines() if line.lower().startswith("cookie:"))
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>hello")
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with serve_other_site(cookies) as port:
         await tab.open(f"http://127.0.0.1:{port}/ask/evil")
         body = json.dumps({"id": question, "answer": "yes"})
         for kind in ("application/json", "text/plain"):

@@ -29,13 +29,7 @@ export function request(path, options = {}) {
 /** Shows these questions. Those that are there already are not touched: somebody may be typing an answer. */
 export function showQuestions(questions) {
   const known = new Set(questions.map((row) => row.id));
-  for (const [id, element] of shown) {
-    if (known.has(id)) continue;
-    const hadFocus = element.contains(document.activeElement);
-    element.remove();
-    shown.delete(id);
-    if (hadFocus) focusNext();
-  }
+  for (const id of [...shown.keys()]) if (!known.has(id)) remove(id);
   questions.filter((row) => !shown.has(row.id)).forEach(add);
   const count = questions.length;
   const words = count === 0 ? "No open questions." : `${count} open ${count === 1 ? "question" : "questions"}`;
@@ -43,6 +37,17 @@ export function showQuestions(questions) {
   document.title = count === 0 ? title : `(${count}) ${title}`;
   section.classList.toggle("waiting", count > 0);
   showLock();
+}
+
+/** Removes a question. The focus goes to the next one if it was in this one. */
+function remove(id) {
+  const element = shown.get(id);
+  if (element === undefined) return;
+  // A button loses the focus when it is disabled, so a question that is being answered counts as focused.
+  const hadFocus = element.ariaBusy === "true" || element.contains(document.activeElement);
+  shown.delete(id);
+  element.remove();
+  if (hadFocus) focusNext();
 }
 
 /** Shows the form for the code, or the means to answer. */
@@ -96,14 +101,19 @@ function addField(row, element, find) {
 async function settle(row, element, answer) {
   const problem = element.querySelector(".problem");
   const buttons = [...element.querySelectorAll("button")];
-  buttons.forEach((button) => (button.disabled = true));
+  const focused = document.activeElement;
+  const setBusy = (isBusy) => {
+    element.ariaBusy = String(isBusy);
+    buttons.forEach((button) => (button.disabled = isBusy));
+  };
+  setBusy(true);
   problem.textContent = await send("answer", { id: row.id, ...answer });
-  buttons.forEach((button) => (button.disabled = false));
-  if (problem.textContent) return;
-  shown.delete(row.id);
-  element.remove();
+  if (problem.textContent) {
+    setBusy(false);
+    return focused.focus();
+  }
   state.textContent = answer.decline ? "Declined." : "Answered.";
-  focusNext();
+  remove(row.id); // unless the list of open questions came first and has removed it
 }
 
 /** Sends something, and returns what went wrong; an empty text if nothing did. */
