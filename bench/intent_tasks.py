@@ -141,6 +141,21 @@ TASKS = (
         needs=["sqlite3"],
     ),
     Task(
+        "a session in psql",
+        [
+            execute("psql service=shop"),
+            ask("select count(*), sum(price) from orders;"),
+            ask("select name from orders order by price limit 1;"),
+        ],
+        [
+            Step("type", "psql service=shop", "shop=#$"),
+            Step("type", "select count(*), sum(price) from orders;", r"\(1 row\)\s+shop=#$"),
+            Step("type", "select name from orders order by price limit 1;", r"pear\n\(1 row\)\s+shop=#$"),
+        ],
+        [r"2 \| +<code>", r"(?m)^ pear"],
+        needs=["psql", "postgres"],
+    ),
+    Task(
         "a session in gdb",
         [execute("gdb -q ./total"), ask("break add\nrun"), ask("print count")],
         [
@@ -318,8 +333,13 @@ def write_files(folder: Path, given: Mapping[str, str]) -> None:
         if text.startswith("#!"):
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
     with sqlite3.connect(folder / "shop.db") as shop:
-        shop.execute("create table orders (name text, price integer)")
-        shop.executemany("insert into orders values (?, ?)", [("plum", int(given["code"]) - 1), ("pear", 1)])
+        shop.executescript(fill_shop(given))
+
+
+def fill_shop(given: Mapping[str, str]) -> str:
+    """Return the statements that make the database of the tasks in sqlite3 and psql."""
+    rows = f"('plum', {int(given['code']) - 1}), ('pear', 1)"
+    return f"create table orders (name text, price integer); insert into orders values {rows};"
 
 
 def compile_program(folder: Path) -> None:

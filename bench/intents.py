@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +26,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.intent_play import Play, play_ours, play_steps
-from bench.intent_tasks import TASKS, Task, compile_program, write_files
+from bench.intent_tasks import TASKS, Task, compile_program, fill_shop, write_files
 from bench.measure import count_tokens, machine, print_table
 from bench.peer_servers import OURS, RIVALS, Peer, begun, private_home
+from bench.postgres import SEARCH_PATH, run_postgres
 from tests.rigs.sshd import free_port, run_sshd
 
-PROGRAM_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+PROGRAM_PATH = f"{SEARCH_PATH}:/usr/sbin:/sbin"
 CALL_FAILS = "the call fails"
 
 
@@ -68,6 +69,16 @@ def far_host(home: Path, task: Task) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def shop_database(home: Path, task: Task, given: Mapping[str, str]) -> Iterator[None]:
+    """Run PostgreSQL for a task that needs it."""
+    if "postgres" not in task.needs:
+        yield
+        return
+    with run_postgres(home, fill_shop(given)):
+        yield
+
+
 async def outcome(peer: Peer, task: Task) -> Outcome:
     """Play one task through a server that is started for it."""
     given = {"code": str(random.randrange(2000, 10_000)), "port": str(free_port())}
@@ -75,7 +86,7 @@ async def outcome(peer: Peer, task: Task) -> Outcome:
         write_files(Path(home), given)
         if "cc" in task.needs:
             compile_program(Path(home))
-        with far_host(Path(home), task):
+        with far_host(Path(home), task), shop_database(Path(home), task, given):
             client, _, _ = await begun(peer, home)
             play = Play(client, given)
             try:

@@ -172,6 +172,11 @@ PARTS = {
         "generated names, texts, bytes and paths come back from a real tmux as they were, and run nothing",
         pytest("tests/tmux/test_round_trips.py", "-n", "2", "--timeout=1800", MUXPILOT_TIMES="10"),
     ),
+    "terminal": Part(
+        "the same streams in a real tmux and in our terminal model look the same",
+        script("terminal_proof", quick=("--sequences", "20000"), full=("--sequences", "1000000")),
+        is_timed=True,
+    ),
     "fuzz": Part(
         "random JSON-RPC over stdio",
         script("fuzz", quick=("--messages", "1000"), full=("--messages", "20000")),
@@ -200,6 +205,11 @@ PARTS = {
     "muxpilots": Part(
         "two and five muxpilots at the same panes: each answer is its own command's, and all list the same",
         script("muxpilots", quick=("--commands", "100"), full=("--commands", "1000")),
+    ),
+    "ends": Part(
+        "kill panes whose processes ignore signals, fork twice and leave the terminal: nothing is left, and "
+        "nothing else is hit",
+        script("ends", quick=("20",), full=("200",)),
     ),
     "clients": Part(
         "the Inspector (`--cli --strict`) and the TypeScript SDK's client",

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from muxpilot.cli.main import _build_parser
+from muxpilot.cli.man_page import man_page
+from muxpilot.cli.parser_facts import read_parser
 from muxpilot.config.scope import Scope
 from muxpilot.toolkit.arguments import Argument
 from muxpilot.toolkit.spec import SOCKET, Tool
 from muxpilot.tools import TOOLS
 
 TARGET = Path(__file__).with_name("tools.md")
+MANUAL = Path(__file__).with_name("muxpilot.1")
 
 _HEAD = """\
 # Tools
@@ -98,15 +102,21 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
+def manual() -> str:
+    """The man page, muxpilot(1)."""
+    return man_page(read_parser(_build_parser()))
+
+
 def main() -> int:
-    text = document()
-    if "--check" in sys.argv:
-        is_fresh = TARGET.exists() and TARGET.read_text() == text
-        print(f"{TARGET} is {'up to date' if is_fresh else 'stale: run ./dev docs'}")
-        return 0 if is_fresh else 1
-    TARGET.write_text(text)
-    print(f"wrote {TARGET}")
-    return 0
+    is_fresh = True
+    for target, text in ((TARGET, document()), (MANUAL, manual())):
+        if "--check" not in sys.argv:
+            target.write_text(text)
+            print(f"wrote {target}")
+        elif not target.exists() or target.read_text() != text:
+            print(f"{target} is stale: run ./dev docs")
+            is_fresh = False
+    return 0 if is_fresh else 1
 
 
 if __name__ == "__main__":

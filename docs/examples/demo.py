@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
+import pty
 import shlex
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +25,16 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import TextContent
 
-LIMIT_S = 50
+LIMIT_S = 100
+WIDTH, HEIGHT = 80, 16
 PROMPT = r"PS1='\[\e[1;32m\]demo\[\e[0m\]:\[\e[1;34m\]\w\[\e[0m\]$ '"
 PICTURE = Path(__file__).parents[2] / ".cache" / "demo.png"
+MENU = Path(__file__).with_name("menu.py")
 ASK = 'read -rsp "Password: " secret; echo; echo "${#secret} characters"'
 # What an agent needs of an answer, and a reader of this does not.
 UNTOLD = {
     *("command", "commandId", "resourceUri", "paneState", "elapsed", "elapsedMs"),
-    *("outputBytes", "outputTruncated", "timedOut", "waitingFor", "cursor"),
+    *("outputBytes", "outputTruncated", "timedOut", "waitingFor", "cursor", "screen", "processes"),
 }
 
 
@@ -34,50 +43,59 @@ async def main(picture: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="mx") as home:
         (Path(home) / "build.log").write_text("compiling\nerror: disk is full\n")
         (Path(home) / ".bash_profile").write_text(f"PATH={shlex.quote(bin_folder)}:$PATH\n{PROMPT}\n")
-        async with (
-            asyncio.timeout(LIMIT_S),
-            stdio_client(server(home)) as streams,
-            ClientSession(*streams) as client,
-        ):
-            await client.initialize()
-            await show(Agent(client), picture)
+        shutil.copy(MENU, home)
+        async with asyncio.timeout(LIMIT_S):
+            await show(Path(home), picture)
 
 
-def server(home: str) -> StdioServerParameters:
-    """As a client would start it, with all tools; the home and the tmux socket are private to this."""
+@asynccontextmanager
+async def connect(home: Path) -> AsyncIterator[Agent]:
+    """Start a muxpilot as a client would, with all tools. Its home and tmux socket are private to this."""
     env = {
         "PATH": os.environ["PATH"],
-        "HOME": home,
+        "HOME": str(home),
         "SHELL": shutil.which("bash") or "/bin/sh",
         "LANG": "C.UTF-8",
     }
-    args = ["-m", "muxpilot", "--scope", "all", "--socket", f"{home}/s"]
-    return StdioServerParameters(command=sys.executable, args=args, env=env, cwd=home)
+    muxpilot = [sys.executable, "-m", "muxpilot", "--scope", "all", "--socket", f"{home}/s"]
+    # The shell writes down its process id, which muxpilot then has.
+    args = ["-c", 'echo $$ > pid; exec "$@"', "sh", *muxpilot]
+    server = StdioServerParameters(command="/bin/sh", args=args, env=env, cwd=home)
+    async with stdio_client(server) as streams, ClientSession(*streams) as client:
+        await client.initialize()
+        yield Agent(client, int((home / "pid").read_text()))
 
 
-async def show(agent: Agent, picture: Path) -> None:
+async def show(home: Path, picture: Path) -> None:
     picture.parent.mkdir(exist_ok=True)
     cast = picture.with_suffix(".cast")
     cast.unlink(missing_ok=True)
-    say("An agent opens a session, and records it for you:")
-    session = await agent.call("create-session", name="demo", width=80, height=16)
-    pane = session["paneId"]
-    await agent.call("record-pane", paneId=pane, action="start", path=str(cast))
-    await run_commands(agent, pane)
-    await answer_a_prompt(agent, pane)
-    await enter_a_shell(agent, pane)
-    await start_a_server(agent, pane)
-    say("What you would have seen in that pane, as text and as a picture:")
-    print("\n".join(f"  | {line}" for line in (await agent.call("capture-pane", paneId=pane)).splitlines()))
-    await agent.call("screenshot-pane", paneId=pane, path=str(picture))
-    await agent.call("record-pane", paneId=pane, action="stop")
-    await agent.call("kill-session", sessionId=session["sessionId"])
-    film = replayed(cast, picture.with_suffix(".gif"))
+    async with AsyncExitStack() as first:
+        agent = await first.enter_async_context(connect(home))
+        say("An agent opens a session, and records it for you:")
+        session = await agent.call("create-session", name="demo", width=WIDTH, height=HEIGHT)
+        pane = session["paneId"]
+        await agent.call("record-pane", paneId=pane, action="start", path=str(cast))
+        await run_commands(agent, pane)
+        command = await begin_a_build(agent, pane)
+    async with connect(home) as agent:
+        await learn_its_end(agent, command)
+        await ask_a_person(agent, home, pane)
+        await walk_a_menu(agent, pane)
+        await enter_a_shell(agent, pane)
+        await start_a_server(agent, pane)
+        say("What you would have seen in that pane, as text and as a picture:")
+        shown = await agent.call("capture-pane", paneId=pane)
+        print("\n".join(f"  | {line}" for line in shown.splitlines()))
+        await agent.call("screenshot-pane", paneId=pane, path=str(picture))
+        await agent.call("record-pane", paneId=pane, action="stop")
+        await agent.call("kill-session", sessionId=session["sessionId"])
+    film = replay(cast, picture.with_suffix(".gif"))
     print(f"\nThe picture: {picture}\nThe film: {film}")
     print("Next: README.md, or .venv/bin/muxpilot install CLIENT")
 
 
-def replayed(cast: Path, film: Path) -> Path:
+def replay(cast: Path, film: Path) -> Path:
     argv = [sys.executable, "-m", "muxpilot", "replay", str(cast), "--gif", str(film), "--speed", "0.1"]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
     return film
@@ -90,11 +108,39 @@ async def run_commands(agent: Agent, pane: str) -> None:
     await agent.call("execute-command", paneId=pane, command="pwd")
 
 
-async def answer_a_prompt(agent: Agent, pane: str) -> None:
-    say("A command that asks for a password is told at once, not waited for:")
+async def begin_a_build(agent: Agent, pane: str) -> str:
+    """Start a command, kill muxpilot while it runs, and return the id of the command."""
+    say("A command runs, and muxpilot is killed (SIGKILL):")
+    command = await agent.call(
+        "execute-command", paneId=pane, command="sleep 1; echo built; (exit 3)", waitMs=0
+    )
+    os.kill(agent.pid, signal.SIGKILL)
+    return str(command["commandId"])
+
+
+async def learn_its_end(agent: Agent, command: str) -> None:
+    say("The next muxpilot knows the command, its output and its exit code:")
+    await agent.call("get-command-result", commandId=command, waitMs=20_000)
+
+
+async def ask_a_person(agent: Agent, home: Path, pane: str) -> None:
+    say("A command wants a password. The agent asks you, in a popup of your tmux, and never sees it:")
     command = await agent.call("execute-command", paneId=pane, command=ASK)
-    await agent.call("send-keys", paneId=pane, keys="open sesame", enter=True)
-    await agent.call("get-command-result", commandId=command["commandId"], waitMs=5000)
+    async with attached_person(f"{home}/s") as person:
+        asked = asyncio.create_task(
+            agent.call("ask-person", question="The password of the server?", paneId=pane, secret=True)
+        )
+        await person.wait_for(b"> ")
+        person.type("open sesame\r")
+        await asked
+    await agent.call("get-command-result", commandId=command["commandId"], waitMs=20_000)
+
+
+async def walk_a_menu(agent: Agent, pane: str) -> None:
+    say("A menu is walked in one call, which answers what it did:")
+    await agent.call("execute-command", paneId=pane, command="python ~/menu.py 8")
+    keys = "Down Down Down Enter"
+    await agent.call("send-keys", paneId=pane, keys=keys, literal=False, until="prompt", timeoutMs=20_000)
 
 
 async def enter_a_shell(agent: Agent, pane: str) -> None:
@@ -102,7 +148,7 @@ async def enter_a_shell(agent: Agent, pane: str) -> None:
     shell = await agent.call("execute-command", paneId=pane, command="bash --norc")
     await agent.call("execute-command", paneId=pane, command='echo "depth $SHLVL"')
     await agent.call("execute-command", paneId=pane, command="exit 3")
-    await agent.call("get-command-result", commandId=shell["commandId"], waitMs=5000)
+    await agent.call("get-command-result", commandId=shell["commandId"], waitMs=20_000)
 
 
 async def start_a_server(agent: Agent, pane: str) -> None:
@@ -111,11 +157,58 @@ async def start_a_server(agent: Agent, pane: str) -> None:
     await agent.call("start-and-watch", paneId=pane, command=command, pattern="Serving HTTP")
 
 
+class Person:
+    """Stands for you: a tmux client with a terminal and a keyboard."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._shown = b""
+        self._changed = asyncio.Event()
+        asyncio.get_running_loop().add_reader(terminal, self._read)
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    async def wait_for(self, text: bytes) -> None:
+        while text not in self._shown:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _read(self) -> None:
+        try:
+            self._shown += os.read(self._terminal, 65536)
+        except OSError:  # the client has ended
+            asyncio.get_running_loop().remove_reader(self._terminal)
+        self._changed.set()
+
+
+@asynccontextmanager
+async def attached_person(socket: str) -> AsyncIterator[Person]:
+    """Attach to tmux for the time of the block, in a terminal of its own."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT + 1, WIDTH, 0, 0))
+    argv = ["tmux", "-u", "-S", socket, "attach"]
+    env = {**os.environ, "TERM": "xterm"}
+    client = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
+    )
+    os.close(theirs)
+    person = Person(ours)
+    try:
+        await person.wait_for(b"demo")
+        yield person
+    finally:
+        asyncio.get_running_loop().remove_reader(ours)
+        os.close(ours)
+        client.wait(LIMIT_S)
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Stands for the model: calls tools and tells what it says and hears."""
+    """Stands for the model: calls tools and tells what it says and hears. `pid` is muxpilot's."""
 
     client: ClientSession
+    pid: int
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         result = await self.client.call_tool(tool, arguments)
