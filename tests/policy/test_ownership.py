@@ -109,9 +109,7 @@ ARRANGING: list[tuple[str, dict[str, Any]]] = [
 
 
 def look(place: PolicyPlace) -> str:
-    fields = (
-        "#{session_name} #{window_id} #{window_name} #{window_layout} #{pane_id} #{pane_title} #{pane_active}"
-    )
+    fields = "#{session_name} #{window_id} #{window_name} #{window_layout} #{pane_id} #{pane_title}"
     rows = place.raw(
         "list-panes", "-a", "-F", f"{fields} #{{pane_active}} #{{window_active}} #{{pane_synchronized}}"
     )

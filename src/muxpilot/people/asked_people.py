@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from muxpilot.people.shown_text import show_line
+from muxpilot.processes.identity import find_user
 from muxpilot.tmux import Client
 
 _LONGEST = 100
@@ -31,10 +31,13 @@ def _find_user(client: Client) -> str:
     """Return the name of the user who runs a tmux client, or the number of a user without a name."""
     import pwd  # few processes need it
 
-    for path in (f"/proc/{client.pid}", client.tty):
-        with suppress(OSError):
-            uid = os.stat(path).st_uid
-            with suppress(KeyError):
-                return pwd.getpwuid(uid).pw_name
-            return str(uid)
-    return "a user who is not known"
+    uid = find_user(client.pid)
+    if uid is None:
+        try:
+            uid = os.stat(client.tty).st_uid
+        except OSError:
+            return "a user who is not known"
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
