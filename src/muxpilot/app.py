@@ -189,6 +189,7 @@ def _context_factory(services: Services) -> ContextFactory:
             names_server=request.names_server,
             call=request.number,
             created=request.opened is not None and request.opened.is_new,
+            request=request,
         )
 
     return make_context

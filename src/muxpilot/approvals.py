@@ -27,16 +27,17 @@ class Approvals:
         self._people = people
         self._workspace = workspace
         self._timeout_s = timeout_s
-        self._allowed: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        # For each session of a client: the calls, and the person who allowed them.
+        self._allowed: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
     async def ask(
         self, needed: ApprovalNeeded, request: CallRequest, caller: Caller, raw: Mapping[str, Any]
     ) -> Approval:
         """Return what a person said. `raw` are the arguments as the client gave them."""
         exact = _describe_exactly(request, needed)
-        allowed = self._allowed.get(caller.session, set()) if caller.session is not None else set()
+        allowed = self._allowed.get(caller.session, {}) if caller.session is not None else {}
         if exact in allowed:
-            return Approval(needed.key, "", ALLOW_FOR_SESSION)
+            return Approval(needed.key, "", ALLOW_FOR_SESSION, by=allowed[exact])
         choices = CHOICES if caller.session is not None else (ALLOW_ONCE, DENY)
         question = Question(
             describe_call(request, raw),
@@ -52,10 +53,11 @@ class Approvals:
         _trace.debug("approval answered", tool=request.tool.name, how=reply.how, answer=reply.answer)
         if reply.answer not in (ALLOW_ONCE, ALLOW_FOR_SESSION):
             said = reply.answer or "no answer"
-            return Approval(needed.key, reply.how, said, _refusal(needed, request, reply))
+            refusal = _refusal(needed, request, reply)
+            return Approval(needed.key, reply.how, said, refusal, reply.asked, reply.by)
         if reply.answer == ALLOW_FOR_SESSION and caller.session is not None:
-            self._allowed.setdefault(caller.session, set()).add(exact)
-        return Approval(needed.key, reply.how, reply.answer)
+            self._allowed.setdefault(caller.session, {})[exact] = reply.by
+        return Approval(needed.key, reply.how, reply.answer, asked=reply.asked, by=reply.by)
 
 
 def describe_call(request: CallRequest, raw: Mapping[str, Any]) -> str:

@@ -77,12 +77,15 @@ class Approval:
     """What a person said about a call that they must allow: by which key they were asked, and how.
 
     `how` is empty where they had allowed the same call before. `refusal` is set if they did not allow it.
+    `asked` are the people who were shown the question, and `by` is the one who answered.
     """
 
     key: str
     how: str
     said: str
     refusal: Denied | None = None
+    asked: tuple[str, ...] = ()
+    by: str = ""
 
 
 class AskForApproval(Protocol):
@@ -108,6 +111,9 @@ class CallRequest:
     approved: tuple[str, ...] | None = None
     # The named pane that was opened for the call, or found by its name meanwhile.
     opened: OpenedPane | None = None
+    # The people who were shown the question of a call that asks one, and the person who settled it.
+    asked: tuple[str, ...] = ()
+    settled_by: str = ""
 
 
 @dataclass(slots=True)

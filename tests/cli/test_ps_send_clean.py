@@ -236,6 +236,23 @@ def test_a_dead_pane_of_a_muxpilot_that_is_gone_is_ended(place: Place) -> None:
     assert place.tmux("list-panes", "-s", "-t", "persons", "-F", "#{pane_id}") == target
 
 
+async def test_a_dead_pane_in_which_a_living_muxpilot_ran_commands_is_kept(place: Place) -> None:
+    place.tmux("new-session", "-d", "-s", "persons")
+    place.tmux("set-option", "-g", "remain-on-exit", "on")
+    target = place.tmux("display-message", "-p", "-t", "persons", "#{pane_id}")
+    split = json.dumps({"paneId": target})
+    made = await asyncio.to_thread(start_in, place, "call", "split-pane", split)
+    pane = json.loads(made.stdout)["paneId"]
+    async with place.serve() as wire:
+        await wire.shake_hands()
+        await wire.call("execute-command", paneId=pane, command="true")
+        place.tmux("send-keys", "-t", pane, "exit", "Enter")
+        await wait_until(lambda: place.tmux("display-message", "-p", "-t", pane, "#{pane_dead}") == "1")
+        found = await asyncio.to_thread(clean, place)
+    assert found == ([], {"persons": "a muxpilot that still runs has run commands in it"})
+    assert pane in place.tmux("list-panes", "-s", "-t", "persons", "-F", "#{pane_id}").split()
+
+
 def test_the_policy_protects_what_may_not_be_killed(place: Place, tmp_path: Path) -> None:
     config = tmp_path / "policy.toml"
     config.write_text("[security]\nallow_kill = false\n")

@@ -192,6 +192,22 @@ async def test_the_policy_decides_whether_this_muxpilot_ends_sessions(folder: Pa
         await app.close()
 
 
+async def test_under_guarded_a_limit_ends_its_session_and_no_person_is_asked(place: Place) -> None:
+    config, log = place.home / "config.toml", place.home / "audit"
+    config.write_text('[security]\npreset = "guarded"\n')
+    async with (
+        place.serve("--config", str(config), "--audit", str(log)) as wire,
+        attach_person(TMUX, place.socket, "attach", "-t", "=person") as person,
+    ):
+        await wire.shake_hands()
+        await wire.call("create-session", name="short", ttlMinutes=TTL_MINUTES)
+        await wait_until(lambda: bool(kills_in(log)))
+        assert has_only(place, "person")()
+        assert b"Allow" not in person.seen
+    [line] = kills_in(log)
+    assert (line["sessionName"], "approval" in line) == ("short", False)
+
+
 # What counts as a use
 
 

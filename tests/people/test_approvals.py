@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pwd
 import socket as sockets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -82,8 +84,15 @@ async def test_a_kill_is_done_only_if_the_clients_person_allows_it(mode: Any, sa
         assert "sessionId: dev ($" in asked.message
         assert "security.ask" in asked.message
         approval = audit_of(place)[-1]["approval"]
+        person_at_client = "MCP client mcp"
     assert result.is_error is (said == DENY)
-    assert approval == {"key": "security.ask", "how": "elicitation", "said": said}
+    assert approval == {
+        "key": "security.ask",
+        "how": "elicitation",
+        "said": said,
+        "asked": [person_at_client],
+        "by": person_at_client,
+    }
     if said == DENY:
         text = result.content[0].text
         assert text.startswith("kill-session is denied by security.ask: a person said no (elicitation).")
@@ -150,7 +159,16 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
             place.tmux("new-session", "-d", "-s", name, "exec cat")
         (place.home / "c.toml").write_text('[security]\nask = ["kill-session"]\n')
         async with (
-            place.serve("--scope", "all", "--config", str(place.home / "c.toml")) as wire,
+            place.serve(
+                *(
+                    "--scope",
+                    "all",
+                    "--config",
+                    str(place.home / "c.toml"),
+                    "--audit",
+                    str(place.home / "audit"),
+                )
+            ) as wire,
             attach_person(TMUX, place.socket, "attach", "-t", "=dev") as person,
         ):
             await wire.shake_hands()
@@ -161,6 +179,12 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
             message = await asyncio.wait_for(pending, LIMIT_S)
         assert not message["result"]["isError"], message
         assert not has_session(place, "old")
+        approval = audit_of(place)[-1]["approval"]
+        user = pwd.getpwuid(os.getuid()).pw_name
+        assert (approval["how"], approval["said"]) == ("popup", ALLOW_ONCE)
+        assert approval["by"].startswith(f"{user} at {person.tty} (tmux client ")
+        assert approval["by"].endswith(", session dev)")
+        assert approval["asked"] == [approval["by"]]
 
 
 async def test_without_a_person_the_refusal_says_how_to_let_one_in() -> None:

@@ -113,6 +113,19 @@ async def test_choices_are_an_enum_and_another_answer_is_none(mode: str) -> None
 
 
 @pytest.mark.parametrize("mode", ERAS)
+async def test_hostile_choices_are_shown_as_text_and_mean_what_they_are(mode: str) -> None:
+    hostile = ["\x1b[2Jno", "#(touch canary)\n<b>yes</b>"]
+    with private_place() as place, use_home(place):
+        place.tmux("new-session", "-d", "exec cat")
+        async with serving(place) as url:
+            person = ClientPerson("accept", "#(touch canary)\\x0a<b>yes</b>")
+            reply = await ask(url, mode, person, question="Which?", choices=hostile)
+    shown = person.asked[0].requested_schema["properties"]["answer"]["enum"]
+    assert shown == ["\\x1b[2Jno", "#(touch canary)\\x0a<b>yes</b>"]
+    assert reply == {"answered": True, "how": "elicitation", "answer": hostile[1]}
+
+
+@pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_a_person_who_declines_in_the_client_is_not_asked_again(mode: str, action: str) -> None:
     with private_place() as place, use_home(place):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from muxpilot.app import build
+from muxpilot.config.flags import load_settings
+from muxpilot.people.people import People
+from muxpilot.people.questions import Question
 from muxpilot.people.sockets import ASKS, find_sockets
+from muxpilot.timing import PeopleTiming
 from tests.rigs.asking import Asking, reply_of, see_popup
 from tests.rigs.engine import AttachedPerson, wait_until
+from tests.rigs.wire import LIMIT_S
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07#(touch canary) #{pane_id} $(touch canary)\n; `touch canary` <b>\u202e"
 
@@ -125,6 +133,35 @@ async def test_a_person_whose_terminal_goes_leaves_the_question_to_the_next(aski
         await see_popup(next_one)
         next_one.press("me\r")
         assert (await reply_of(pending))["answer"] == "me"
+
+
+@pytest.mark.parametrize("longest_s", [3600.0, 0.5], ids=["pauses", "bounded"])
+async def test_a_popup_waits_for_a_person_who_types_for_a_bounded_time(
+    asking: Asking, longest_s: float
+) -> None:
+    """No pause is long enough here: the popup comes when the wait is over, and not before."""
+    timing = PeopleTiming(typing_pause_s=3600.0, longest_pause_wait_s=longest_s)
+    app = build(load_settings({}, socket=asking.place.socket))
+    people, tmux = People(timing), app.servers.default
+    try:
+        async with asking.person() as person:
+            person.press("for the program\r")
+            await wait_until(
+                lambda: "for the program" in asking.place.tmux("capture-pane", "-p", "-t", "dev")
+            )
+            is_short = longest_s < 1
+            limit_s = LIMIT_S if is_short else 2.0
+            question = Question("Now?", "a", "b", "c", socket=asking.place.socket, timeout_s=limit_s)
+            pending = asyncio.create_task(people.ask(question, tmux))
+            if is_short:
+                await see_popup(person)
+                person.press("yes\r")
+            reply = await asyncio.wait_for(pending, LIMIT_S)
+            assert (reply.answered, reply.answer) == ((True, "yes") if is_short else (False, None))
+            assert (b"Now?" in person.seen) is is_short
+    finally:
+        await people.close()
+        await app.close()
 
 
 async def test_a_hostile_question_is_only_text(asking: Asking) -> None:

@@ -38,9 +38,9 @@ def test_nothing_happens_to_a_settled_question() -> None:
 
 async def test_the_first_answer_counts() -> None:
     opened = open_question()
-    assert await opened.take_answer("yes", "popup") == ""
-    assert await opened.take_answer("no", "view") == "The question is closed."
-    opened.decline("view")
+    assert await opened.take_answer("yes", "popup", by="me") == ""
+    assert await opened.take_answer("no", "view", by="me") == "The question is closed."
+    opened.decline("view", by="me")
     reply = await opened.wait()
     assert (reply.answered, reply.how, reply.answer) == (True, "popup", "yes")
 
@@ -54,9 +54,9 @@ async def test_while_a_secret_is_entered_no_other_answer_is_taken_and_the_timeou
         return ""
 
     opened = open_question(enter, is_secret=True)
-    first = asyncio.create_task(opened.take_answer("one", "popup"))
+    first = asyncio.create_task(opened.take_answer("one", "popup", by="me"))
     await asyncio.sleep(0)
-    assert await opened.take_answer("two", "view") == "The question is closed."
+    assert await opened.take_answer("two", "view", by="me") == "The question is closed."
     expiring = asyncio.create_task(opened.expire("popup"))
     await asyncio.sleep(0)
     go_on.set()
@@ -71,8 +71,8 @@ async def test_a_secret_that_cannot_be_entered_says_so_and_never_what_it_was() -
         raise RuntimeError(secret)
 
     opened = open_question(fail, is_secret=True)
-    assert await opened.take_answer("", "popup") == "Nothing was entered."
-    assert await opened.take_answer("hunter2", "popup") == "It could not be entered into the pane."
+    assert await opened.take_answer("", "popup", by="me") == "Nothing was entered."
+    assert await opened.take_answer("hunter2", "popup", by="me") == "It could not be entered into the pane."
     reply = await opened.wait()
     assert reply.answered is False
     assert "hunter2" not in repr(reply)

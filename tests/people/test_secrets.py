@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from shutil import which
+from typing import Any
 
+import httpx2
+import mcp_types as types
 import pytest
+from mcp.client.session import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from muxpilot.people.other_processes import answer_question, list_open_questions
-from tests.rigs.asking import READER, Asking, refusal_of, reply_of, see_popup, start_asking
+from muxpilot.people.other_processes import list_open_questions
+from tests.rigs.asking import READER, Asking, refusal_of, reply_of, see_popup, start_asking, use_home
 from tests.rigs.engine import wait_until
+from tests.rigs.page_answers import AskingPage
+from tests.rigs.view_page import run_view
 from tests.rigs.waiting import eventually, is_running
-from tests.rigs.wire import TMUX
+from tests.rigs.wire import LIMIT_S, TMUX, Place, environment, private_place
 
 
 async def wait_for_prompt(asking: Asking, pane: str) -> None:
@@ -38,12 +48,49 @@ def find_traces(secret: str, *folders: Path) -> list[str]:
             with suppress(OSError):
                 if path.is_file() and needle in path.read_bytes():
                     found.append(str(path))
+    return [*found, *find_in_processes(needle)]
+
+
+def find_in_processes(needle: bytes) -> list[str]:
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         for name in ("cmdline", "environ"):
             with suppress(OSError):
                 if needle in (process / name).read_bytes():
-                    found.append(str(process / name))
+                    found.append(f"{process / name}: {(process / 'comm').read_text()}")
     return found
+
+
+@contextmanager
+def no_process_gets(secret: str) -> Iterator[None]:
+    """Look at the arguments and environments of all processes again and again: some run for a moment only."""
+    stopped, found = threading.Event(), list[str]()
+
+    def look() -> None:
+        while not stopped.is_set():
+            found.extend(find_in_processes(secret.encode()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        looking.join()
+    assert found == []
+
+
+@asynccontextmanager
+async def open_answer_page(place: Place, wire: Any) -> AsyncIterator[AskingPage]:
+    """Run the view page for a place, and give its code in a browser."""
+    codes: list[str] = []
+    async with (
+        run_view(place.socket, codes=codes) as address,
+        httpx2.AsyncClient(verify=False, timeout=LIMIT_S) as client,
+    ):
+        page = AskingPage(place, wire, address, codes, client)
+        await page.unlock()
+        yield page
 
 
 @pytest.mark.parametrize("way", ["popup", "view"])
@@ -58,14 +105,17 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
         async with asking.person("attach", "-t", "work") as person:
             pending = await asking.ask(question="The password?", paneId=pane, secret=True)
             await see_popup(person)
-            if way == "popup":
-                person.press(f"{secret}\r")
-            else:
-                [question] = await list_open_questions()
-                assert await answer_question(question, secret, way="view") == ""
-            assert await reply_of(pending) == {"answered": True, "how": way, "answer": None}
-            expected = f"got {len(secret.encode())}"  # dash counts bytes
-            await wait_until(lambda: expected in asking.place.tmux("capture-pane", "-p", "-t", pane))
+            with no_process_gets(secret):
+                if way == "popup":
+                    person.press(f"{secret}\r")
+                else:
+                    async with open_answer_page(asking.place, asking.wire) as page:
+                        question = await page.wait_for_question()
+                        answer = await page.post("answer", {"id": question["id"], "answer": secret})
+                    assert answer.json() == {"problem": ""}
+                assert await reply_of(pending) == {"answered": True, "how": way, "answer": None}
+                expected = f"got {len(secret.encode())}"  # dash counts bytes
+                await wait_until(lambda: expected in asking.place.tmux("capture-pane", "-p", "-t", pane))
             shown = bytes(person.seen)
         told = [
             await asking.wire.call("read-pane", paneId=pane, maxLines=1000),
@@ -86,6 +136,68 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
         assert "question phase changed" in log
         assert secret not in log
         assert find_traces(secret, *folders) == []
+
+
+async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The SDK's client is asked in URL mode, and the person answers on the page that it links to."""
+    secret, links = f"s3cret-{secrets.token_hex(12)} é#(x);", list[str]()
+    audit, captures, log_file = tmp_path / "audit.log", tmp_path / "captures", tmp_path / "log"
+
+    async def open_link(context: Any, params: Any) -> types.ElicitResult:
+        links.append(params.url)
+        return types.ElicitResult(action="accept")
+
+    with private_place() as place, use_home(place), log_file.open("w") as log:
+        place.tmux("new-session", "-d", "-s", "dev", "exec cat")
+        flags = ("--audit", str(audit), "--audit-full", str(captures), "--log-level", "debug")
+        parameters = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "muxpilot", "--scope", "all", "--socket", place.socket, *flags],
+            env=environment(place.home),
+            cwd=place.home,
+        )
+        async with (
+            stdio_client(parameters, errlog=log) as (reader, writer),
+            ClientSession(reader, writer, elicitation_callback=open_link) as client,
+            open_answer_page(place, None) as page,
+        ):
+            await client.initialize()
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                result = await client.call_tool(tool, arguments)
+                assert not result.is_error, result.content
+                return result
+
+            made = await call("create-session", name="work", command=READER)
+            pane = made.structured_content["paneId"]
+            await wait_until(lambda: "Password:" in place.tmux("capture-pane", "-p", "-t", pane))
+            cast = str(place.home / "pane.cast")
+            await call("record-pane", paneId=pane, action="start", path=cast)
+            with no_process_gets(secret):
+                pending = asyncio.create_task(call("ask-person", question="It?", paneId=pane, secret=True))
+                question = await page.wait_for_question()
+                await wait_until(lambda: bool(links))
+                given = await page.post("answer", {"id": question["id"], "answer": secret})
+                assert given.json() == {"problem": ""}
+                told = [await pending]
+                expected = f"got {len(secret.encode())}"
+                await wait_until(lambda: expected in place.tmux("capture-pane", "-p", "-t", pane))
+            told += [
+                await call("read-pane", paneId=pane, maxLines=1000),
+                await call("capture-pane", paneId=pane, lines=1000),
+                await call("record-pane", paneId=pane, action="stop"),
+            ]
+            assert links == [page.ask]
+        assert told[0].structured_content == {"answered": True, "how": "view", "answer": None}
+        assert secret not in repr(told)
+        line = next(line for line in audit.read_text().splitlines() if '"ask-person"' in line)
+        assert '"asked": ["MCP client mcp"], "by": "browser 1 of the view page at 127.0.0.1:' in line
+        assert "question phase changed" in log_file.read_text()
+        folders = (place.home, place.passing, tmp_path, Path(f"/tmp/muxpilot-{os.getuid()}"))
+        assert find_traces(secret, *folders) == []
+    assert secret not in "".join(capfd.readouterr())
 
 
 # Programs that ask for a secret, and print its length.
@@ -162,6 +274,24 @@ async def test_tools_do_not_type_into_the_pane_while_a_person_is_asked_for_its_s
         person.press("hunter22\r")
         assert (await reply_of(pending))["answered"] is True
         await wait_until(lambda: "got 8" in asking.place.tmux("capture-pane", "-p", "-t", pane))
+
+
+async def test_panes_that_are_synchronized_while_a_person_is_asked_get_no_secret(asking: Asking) -> None:
+    pane = await start_reader(asking)
+    other = asking.place.tmux("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", pane, "exec cat")
+    async with asking.person("attach", "-t", "work") as person:
+        pending = await asking.ask(question="x?", paneId=pane, secret=True)
+        await see_popup(person)
+        asking.place.tmux("set-option", "-w", "-t", pane, "synchronize-panes", "on")
+        typed = await refusal_of(await asking.wire.start_call("send-keys", paneId=other, keys="guess"))
+        assert "A person is asked for a secret" in typed
+        person.press("hunter2\r")
+        reply = await reply_of(pending)
+    assert (reply["answered"], "nothing was typed" in reply["how"]) == (False, True)
+    shown = asking.place.tmux("capture-pane", "-p", "-t", other)
+    assert "hunter2" not in shown
+    assert "guess" not in shown
+    assert "got" not in asking.place.tmux("capture-pane", "-p", "-t", pane)
 
 
 async def test_policy_that_forbids_typing_forbids_secrets(tmp_path: Path) -> None:

@@ -74,8 +74,6 @@ async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it
         made = await earlier.call("create-session", name="ours", command="cat")
     async with under(TOML) as it:
         await it.call("send-keys", paneId=made["paneId"], keys="typed", enter=True)
-        split = await it.call("split-pane", paneId=place.panes["one"], command="cat")
-        await it.call("kill-pane", paneId=split["paneId"])
         theirs = place.raw("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", made["paneId"])
         for tool, target in (
             ("kill-window", {"windowId": made["windowId"]}),
@@ -86,6 +84,63 @@ async def test_what_any_muxpilot_made_is_open_unless_a_pane_of_a_person_is_in_it
         assert theirs in await it.check_denied(KEY, "send-keys", paneId=made["paneId"], keys="x")
         place.raw("kill-pane", "-t", theirs)
         assert (await it.call("kill-session", sessionId="ours"))["killed"] == made["sessionId"]
+
+
+# Calls that arrange a window, whose panes are OURS and THEIRS. LONE is a pane of ours in a window of its own.
+ARRANGING: list[tuple[str, dict[str, Any]]] = [
+    ("split-pane", {"paneId": "OURS"}),
+    ("split-pane", {"paneId": "THEIRS"}),
+    ("resize-pane", {"paneId": "OURS", "height": 3}),
+    ("zoom-pane", {"paneId": "OURS"}),
+    ("select-pane", {"paneId": "OURS"}),
+    ("break-pane", {"paneId": "OURS"}),
+    ("join-pane", {"sourcePaneId": "LONE", "targetPaneId": "OURS"}),
+    ("join-pane", {"sourcePaneId": "OURS", "targetPaneId": "LONE"}),
+    ("swap-pane", {"sourcePaneId": "LONE", "targetPaneId": "OURS"}),
+    ("swap-pane", {"sourcePaneId": "OURS", "targetPaneId": "LONE"}),
+    ("select-layout", {"windowId": "SHARED", "layout": "tiled"}),
+    ("set-synchronize-panes", {"windowId": "SHARED", "enabled": True}),
+    ("rename-window", {"windowId": "SHARED", "name": "x"}),
+    ("select-window", {"windowId": "SHARED"}),
+    ("move-window", {"windowId": "SHARED", "targetSessionId": "ours"}),
+    ("move-window", {"windowId": "LONE-WINDOW", "targetSessionId": "dev"}),
+    ("rename-pane", {"paneId": "THEIRS", "title": "x"}),
+]
+
+
+def look(place: PolicyPlace) -> str:
+    fields = "#{session_name} #{window_id} #{window_name} #{window_layout} #{pane_id} #{pane_title}"
+    rows = place.raw(
+        "list-panes", "-a", "-F", f"{fields} #{{pane_active}} #{{window_active}} #{{pane_synchronized}}"
+    )
+    return "\n".join(row for row in rows.splitlines() if not row.startswith("muxpilot-hub-"))
+
+
+@pytest.mark.parametrize("toml", [TOML, '[security]\npreset = "guarded"\n'], ids=["allow_foreign", "guarded"])
+async def test_a_window_with_a_pane_of_a_person_is_not_arranged(
+    under: Policy, place: PolicyPlace, toml: str
+) -> None:
+    async with under("") as earlier:
+        made = await earlier.call("create-session", name="ours", command="cat")
+        lone = await earlier.call("create-window", sessionId="ours", command="cat")
+    theirs = place.raw("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", made["paneId"], "cat")
+    names = {
+        "OURS": made["paneId"],
+        "THEIRS": theirs,
+        "LONE": lone["paneId"],
+        "SHARED": made["windowId"],
+        "LONE-WINDOW": lone["windowId"],
+    }
+    async with under(toml) as it:
+        before = look(place)
+        for tool, arguments in ARRANGING:
+            given = {key: names.get(str(value), value) for key, value in arguments.items()}
+            await it.check_denied(KEY, tool, **given)
+            assert look(place) == before, tool
+        split = await it.call("split-pane", paneId=lone["paneId"], command="cat")
+        await it.call("zoom-pane", paneId=split["paneId"])
+        await it.call("rename-pane", paneId=made["paneId"], title="mine")
+        await it.call("send-keys", paneId=made["paneId"], keys="typed")
 
 
 async def test_the_audit_says_of_what_was_ended_who_had_made_it(place: PolicyPlace, tmp_path: Path) -> None:

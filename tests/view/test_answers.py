@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import sys
@@ -91,7 +92,8 @@ async def test_a_secret_goes_into_the_pane_and_nowhere_else(page: AskingPage, tm
 async def test_an_approval_is_given_on_the_page(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text('[security]\nask = ["@kill"]\n')
-    async with asking_page("--config", str(config)) as page:
+    audit = tmp_path / "audit"
+    async with asking_page("--config", str(config), "--audit", str(audit)) as page:
         made = await page.wire.call("create-session", name="agent", command="cat")
         await page.unlock()
         for choice, is_there in ((2, True), (0, False)):
@@ -105,6 +107,11 @@ async def test_an_approval_is_given_on_the_page(tmp_path: Path) -> None:
             assert told.get("isError", False) is is_there
             found = page.place.tmux("list-sessions", "-F", "#{session_name}").split()
             assert ("agent" in found) is is_there
+            approval = json.loads(audit.read_text().splitlines()[-1])["approval"]
+            assert approval["said"] == question["choices"][choice]
+            assert approval["by"].startswith("browser 1 of the view page at 127.0.0.1:")
+            assert approval["by"].endswith(f" (process {os.getpid()})")
+            assert approval["asked"] == [f"view page at {page.ask}"]
 
 
 async def test_one_who_knows_the_addresses_but_not_the_code_sees_and_answers_nothing(
@@ -254,14 +261,14 @@ def test_wrong_codes_are_counted_and_a_code_is_good_once() -> None:
     made = gate.unlock(codes[-1])
     assert isinstance(made, BrowserPass)
     assert codes[-1] == ""
-    assert gate.allows(made.cookie, made.key)
-    assert not gate.allows(made.cookie, "") and not gate.allows("", made.key)  # noqa: PT018
+    assert gate.find_browser(made.cookie, made.key)
+    assert not gate.find_browser(made.cookie, "") and not gate.find_browser("", made.key)  # noqa: PT018
     assert "was used" in str(gate.unlock(codes[-2]))
     assert "was used" in str(gate.unlock(""))
     gate.renew_code()
     other = gate.unlock(codes[-1])
     assert isinstance(other, BrowserPass)
-    assert not gate.allows(made.cookie, other.key), "cookie and key belong together"
+    assert not gate.find_browser(made.cookie, other.key), "cookie and key belong together"
 
 
 async def test_the_page_for_answers_has_the_same_strict_headers(page: AskingPage) -> None:

@@ -83,7 +83,7 @@ class AuditLog:
             line["resource"] = redact(record.uri)
         for name, value in _describe_arguments(record).items():
             line.setdefault(redact(name)[:100], value)
-        line |= _describe_opened(record)
+        line |= _describe_opened(record) | _describe_asked(record)
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
@@ -93,7 +93,13 @@ class AuditLog:
             line["made_by"] = record.made_by
         if record.approval is not None:
             approval = record.approval
-            line["approval"] = {"key": approval.key, "how": approval.how, "said": approval.said}
+            line["approval"] = {
+                "key": approval.key,
+                "how": approval.how,
+                "said": approval.said,
+                "asked": redact(approval.asked),
+                "by": redact(approval.by),
+            }
         if record.outcome != "ok":
             line["error"] = record.outcome
         if answer is not None and answer.is_error:
@@ -146,6 +152,14 @@ def _describe_opened(record: CallRecord) -> dict[str, Any]:
     if opened is None:
         return {}
     return {"paneId": opened.id, "pane": opened.name, "created": opened.is_new}
+
+
+def _describe_asked(record: CallRecord) -> dict[str, Any]:
+    """Return the people whom ask-person has asked, and the one who answered or declined."""
+    request = record.request
+    if request is None or not (request.asked or request.settled_by):
+        return {}
+    return {"asked": redact(request.asked), "by": redact(request.settled_by)}
 
 
 def _flagged_arguments(tool: Tool, flags: Set[ArgumentFlag]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """What agents have left behind: sessions and dead panes whose muxpilot is gone and that nothing uses.
 
-A session is left behind only if every line of the table holds. What cannot be known counts as in use.
+A session or pane is left behind only if no line of the table holds. What cannot be known counts as in use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Leftover:
 
 @record
 class _Facts:
-    """What is known of one session that a muxpilot has created."""
+    """What is known of a session that a muxpilot has created, or of a dead pane in a session that stays."""
 
     owner: Owner
     people: int
@@ -101,7 +101,12 @@ async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
             found.append(Leftover("session", row["id"], row["name"], _find_reason(facts)))
     ended = {row.id for row in found if not row.kept_because}
     unwatched = {row["id"]: row["name"] for row in sessions if not row["attached"] and row["id"] not in ended}
-    return [*found, *_find_dead_panes(panes, unwatched)]
+    dead = [pane for pane in panes if pane.is_dead and pane.session_id in unwatched]
+    for pane in dead:
+        if pane.owner is not None and pane.owner.is_gone:
+            facts = _Facts(pane.owner, 0, [pane], None, used_by_living, has_others, now)
+            found.append(Leftover("pane", pane.id, unwatched[pane.session_id], _find_reason(facts)))
+    return found
 
 
 def _find_reason(facts: _Facts) -> str:
@@ -109,16 +114,6 @@ def _find_reason(facts: _Facts) -> str:
         if holds(facts):
             return reason
     return f"{facts.running} runs in it" if facts.running else ""
-
-
-def _find_dead_panes(panes: Sequence[PaneWithOwner], sessions: Mapping[str, str]) -> list[Leftover]:
-    """Return the dead panes of muxpilots that are gone. `sessions` stay, and no person looks at them."""
-    return [
-        Leftover("pane", pane.id, sessions[pane.session_id], "")
-        for pane in panes
-        if pane.is_dead and pane.session_id in sessions
-        if pane.owner is not None and pane.owner.is_gone
-    ]
 
 
 async def _find_running(app: App, panes: Sequence[PaneWithOwner]) -> str | None:

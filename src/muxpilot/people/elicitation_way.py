@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from muxpilot.errors import MuxpilotError, Unavailable
+from muxpilot.people.asked_people import describe_mcp_client
 from muxpilot.people.open_question import OpenQuestion
 from muxpilot.people.pages import find_page
 from muxpilot.people.questions import Question, QuestionEvent
@@ -20,6 +21,7 @@ from muxpilot.trace import area
 
 WAY = "elicitation"
 _FIELD = "answer"
+_LONGEST_CHOICE = 4000
 
 _trace = area("people")
 
@@ -36,6 +38,7 @@ async def ask_through_client(opened: OpenQuestion, elicit: Elicit) -> None:
         _trace.debug("client is not asked: a secret needs a view page", question=question.id)
         return
     opened.change_phase(QuestionEvent.SHOW, way=WAY)
+    person = describe_mcp_client(question.asker)
     try:
         given = await elicit(make_elicitation(question, page))
     except Unavailable:
@@ -45,14 +48,16 @@ async def ask_through_client(opened: OpenQuestion, elicit: Elicit) -> None:
     except MuxpilotError:
         opened.change_phase(QuestionEvent.HIDE, way=WAY)
         raise
+    opened.note_asked(person)
     if given.action != "accept":
-        opened.decline(WAY)
+        opened.decline(WAY, by=person)
     elif question.is_secret:
         await opened.wait()  # the person has agreed to open the page, and answers there
     else:
-        problem = await opened.take_answer(str(given.content.get(_FIELD, "")), WAY)
+        answer = _find_meant(question, str(given.content.get(_FIELD, "")))
+        problem = await opened.take_answer(answer, WAY, by=person)
         if problem and not opened.is_settled:  # the client did not check its own form
-            opened.decline(f"{WAY}: {problem}")
+            opened.decline(f"{WAY}: {problem}", by=person)
 
 
 def make_elicitation(question: Question, page: str | None) -> Elicitation:
@@ -75,5 +80,16 @@ def describe_in_text(question: Question) -> str:
 def _form(question: Question) -> dict[str, Any]:
     field: dict[str, Any] = {"type": "string", "title": "Answer"}
     if question.choices:
-        field["enum"] = list(question.choices)
+        field["enum"] = _show_choices(question)
     return {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
+
+
+def _show_choices(question: Question) -> list[str]:
+    """Return the choices as the client shows them: a client may print them to a terminal."""
+    return [show_line(choice, _LONGEST_CHOICE) for choice in question.choices]
+
+
+def _find_meant(question: Question, answer: str) -> str:
+    """Return the choice that a person saw as `answer`, or the answer itself."""
+    shown = _show_choices(question)
+    return question.choices[shown.index(answer)] if answer in shown else answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from muxpilot.people.questions import TRANSITIONS, Question, QuestionEvent, QuestionPhase, Reply
 from muxpilot.tmux import Tmux
@@ -26,6 +27,9 @@ class OpenQuestion:
         self.phase = QuestionPhase.OPEN
         # The tmux client whose terminal shows the popup, while there is one.
         self.popup_client: int | None = None
+        # The people who were shown it, and the one who settled it.
+        self._asked: list[str] = []
+        self._settled_by = ""
         self._enter_secret = enter_secret
         loop = asyncio.get_running_loop()
         self._deadline = loop.time() + question.timeout_s
@@ -64,8 +68,13 @@ class OpenQuestion:
         self.phase = after
         return True
 
-    async def take_answer(self, text: str, way: str) -> str:
-        """Settle the question with what a person has entered. Return why it was not taken, or ""."""
+    def note_asked(self, who: str) -> None:
+        """Remember a person who is shown the question."""
+        if who not in self._asked:
+            self._asked.append(who)
+
+    async def take_answer(self, text: str, way: str, *, by: str) -> str:
+        """Settle the question with what a person (`by`) has entered. Return why it was not taken, or ""."""
         question = self.question
         answer = text
         if question.choices:
@@ -77,6 +86,7 @@ class OpenQuestion:
             return "Nothing was entered."
         if not self.change_phase(QuestionEvent.TAKE, way=way):
             return CLOSED
+        self._settled_by = by
         if not question.is_secret:
             self._settle(QuestionEvent.ENTER, Reply(answered=True, how=way, answer=answer))
             return ""
@@ -96,9 +106,10 @@ class OpenQuestion:
             self._trace.warning("secret could not be entered", error=error)
             return "It could not be entered into the pane."
 
-    def decline(self, way: str) -> None:
-        """Settle the question because the person says no."""
+    def decline(self, way: str, *, by: str) -> None:
+        """Settle the question because the person (`by`) says no."""
         if self.change_phase(QuestionEvent.DECLINE, way=way):
+            self._settled_by = by
             self._resolve(Reply(answered=False, how=f"{way}: declined", answer=None))
 
     async def expire(self, way: str) -> Reply:
@@ -129,7 +140,7 @@ class OpenQuestion:
 
     def _resolve(self, reply: Reply) -> None:
         if not self._reply.done():
-            self._reply.set_result(reply)
+            self._reply.set_result(replace(reply, asked=tuple(self._asked), by=self._settled_by))
 
 
 def find_choice(choices: tuple[str, ...], text: str) -> str | None:

@@ -51,17 +51,18 @@ async def list_open_questions() -> list[ListedQuestion]:
     return [question for questions in found for question in questions]
 
 
-async def answer_question(question: ListedQuestion, answer: str, *, way: str) -> str:
+async def answer_question(question: ListedQuestion, answer: str, *, way: str, by: str = "") -> str:
     """Answer a question. Return why the answer was not taken, or an empty text.
 
-    A secret goes through the socket to the muxpilot that asks, which enters it into the pane.
+    `by` is the person who answers, for the audit log. A secret goes through the socket to the muxpilot that
+    asks, which enters it into the pane.
     """
-    return await _settle(question, {"do": "answer", "answer": answer, "way": way})
+    return await _settle(question, {"do": "answer", "answer": answer, "way": way, "by": by})
 
 
-async def decline_question(question: ListedQuestion, *, way: str) -> str:
+async def decline_question(question: ListedQuestion, *, way: str, by: str = "") -> str:
     """Say no to a question. Return why that was not taken, or an empty text."""
-    return await _settle(question, {"do": "decline", "way": way})
+    return await _settle(question, {"do": "decline", "way": way, "by": by})
 
 
 async def request(path: Path, message: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:

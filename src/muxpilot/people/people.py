@@ -122,7 +122,8 @@ class People:
         """Wait until the question is answered on a view page, while there is one."""
         from muxpilot.people.pages import find_page
 
-        while await find_page(opened.question.socket) is not None:
+        while (page := await find_page(opened.question.socket)) is not None:
+            opened.note_asked(f"view page at {page}")
             opened.change_phase(QuestionEvent.SHOW, way=VIEW)
             await asyncio.sleep(self.timing.page_check_s)
         opened.change_phase(QuestionEvent.HIDE, way=VIEW)

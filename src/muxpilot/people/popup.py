@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.people.asked_people import describe_terminal
 from muxpilot.people.open_question import OpenQuestion
 from muxpilot.people.popup_session import WAY, PopupSession, describe_for_popup
 from muxpilot.people.questions import Question, QuestionEvent
@@ -84,7 +85,7 @@ class PopupWay:
 
     async def _show_on(self, opened: OpenQuestion, client: Client, socket: Path) -> bool:
         """Show the popup on one terminal until it goes. Return False if another popup is in its place."""
-        key, session = secrets.token_hex(16), PopupSession(opened)
+        key, session = secrets.token_hex(16), PopupSession(opened, describe_terminal(client))
         self.sessions[key] = session
         opened.popup_client = client.pid
         try:

@@ -17,10 +17,14 @@ _trace = area("people")
 
 
 class PopupSession:
-    """One popup. `is_shown` is set when its program has connected, `is_gone` when that connection ended."""
+    """One popup on the terminal of `person`.
 
-    def __init__(self, opened: OpenQuestion) -> None:
+    `is_shown` is set when its program has connected, `is_gone` when that connection ended.
+    """
+
+    def __init__(self, opened: OpenQuestion, person: str) -> None:
         self.opened = opened
+        self._person = person
         self.is_shown = asyncio.Event()
         self.is_gone = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
@@ -31,6 +35,7 @@ class PopupSession:
             return  # a second program with the same key
         self._writer = writer
         self.is_shown.set()
+        self.opened.note_asked(self._person)
         _trace.debug("popup is shown", question=self.opened.question.id, pid=pid)
         try:
             await send_message(writer, describe_for_popup(self.opened.question))
@@ -42,9 +47,9 @@ class PopupSession:
 
     async def _handle(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         if message.get("decline"):
-            self.opened.decline(WAY)
+            self.opened.decline(WAY, by=self._person)
         elif isinstance(message.get("answer"), str):
-            problem = await self.opened.take_answer(message["answer"], WAY)
+            problem = await self.opened.take_answer(message["answer"], WAY, by=self._person)
             if problem:
                 await send_message(writer, {"problem": show_line(problem), "ends": self.opened.is_settled})
 

@@ -3,10 +3,10 @@
 There is one socket for each muxpilot, in a folder that only this user can enter, and only while a question is
 open. Nothing else is written to disk: no question, and no answer. Each message is one line of JSON:
 
-    {"do": "list"}                                       -> {"questions": [...]}
-    {"do": "answer", "id": ID, "answer": TEXT, "way": W} -> {"problem": ""}
-    {"do": "decline", "id": ID, "way": W}                -> {"problem": ""}
-    {"do": "show", "key": KEY}                           -> the question, for the program in a popup
+    {"do": "list"}                                                  -> {"questions": [...]}
+    {"do": "answer", "id": ID, "answer": TEXT, "way": W, "by": WHO} -> {"problem": ""}
+    {"do": "decline", "id": ID, "way": W, "by": WHO}                -> {"problem": ""}
+    {"do": "show", "key": KEY}                                      -> the question, for a popup's program
 
 The connection of a popup stays open. It ends when the question is settled, or when the popup goes.
 """
@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from muxpilot.people.asked_people import describe_process
 from muxpilot.people.json_lines import LONGEST_LINE, receive_message, send_message
 from muxpilot.people.open_question import CLOSED, OpenQuestion
 from muxpilot.people.popup_session import PopupSession
@@ -99,11 +100,12 @@ class QuestionSocket:
             _trace.warning("answer refused: it came from an agent's pane", pid=peer)
             return {"problem": _REFUSED}
         way = show_line(str(message.get("way") or "other"), _LONGEST_WAY)
+        person = describe_process(peer, str(message.get("by") or ""))
         if message.get("do") == "decline":
-            opened.decline(way)
+            opened.decline(way, by=person)
             return {"problem": ""}
         if message.get("do") == "answer" and isinstance(message.get("answer"), str):
-            return {"problem": await opened.take_answer(message["answer"], way)}
+            return {"problem": await opened.take_answer(message["answer"], way, by=person)}
         return {"problem": "The message is not understood."}
 
     async def _serve_popup(

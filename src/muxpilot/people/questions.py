@@ -46,11 +46,14 @@ class Reply:
     """How a question ended. `how` names the way and, without an answer, what happened.
 
     Where no person can be reached, `how` is the line that attaches to tmux. `answer` is None for a secret.
+    `asked` are the people who were shown the question, and `by` is the one who settled it, for the audit log.
     """
 
     answered: bool
     how: str
     answer: str | None
+    asked: tuple[str, ...] = ()
+    by: str = ""
 
 
 class QuestionPhase(Enum):

@@ -81,7 +81,7 @@ async def _inspect(tmux: Tmux, pane: PaneId) -> tuple[str, _AwaitedSecret]:
     )
     if row.is_dead:
         return f"The program of pane {pane} has ended.", awaited
-    if await _is_synchronized(tmux, pane):
+    if await tmux.panes.list_synchronized(pane) != [pane]:
         return f"Pane {pane} is synchronized with others, which would get the secret too.", awaited
     return _find_problem(pane, state, line), awaited
 
@@ -100,8 +100,3 @@ def _find_problem(pane: PaneId, state: ForegroundState, line: str) -> str:
     if state.is_remote and not state.is_canonical and not asks_for_secret(line):
         return f"In pane {pane} {name} does not show a prompt for a secret."
     return ""
-
-
-async def _is_synchronized(tmux: Tmux, pane: PaneId) -> bool:
-    ask = ("display-message", "-p", "-t", pane, "#{pane_synchronized}")
-    return (await tmux.connection.run(ask, repeatable=True)).first_line == "1"

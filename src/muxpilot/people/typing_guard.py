@@ -26,16 +26,8 @@ _ATTACHED_S = 0.5
 async def refuse_while_person_answers(tmux: Tmux, pane: PaneId) -> None:
     """Raise Refused if typing into a pane would disturb a person who answers, or answer in their place."""
     questions = await list_open_questions()
-    for each in await _list_reached(tmux, pane) if questions else ():
+    for each in await tmux.panes.list_synchronized(pane) if questions else ():
         await _refuse_for(tmux, each, questions)
-
-
-async def _list_reached(tmux: Tmux, pane: PaneId) -> list[PaneId]:
-    """Return the pane and those that get the same keys by `synchronize-panes`."""
-    ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
-    lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
-    rows = dict(line.decode("ascii", "replace").split(" ", 1) for line in lines)
-    return [PaneId(name) for name, is_on in rows.items() if is_on == "1"] if rows.get(pane) == "1" else [pane]
 
 
 async def _refuse_for(tmux: Tmux, pane: PaneId, questions: list[ListedQuestion]) -> None:

@@ -28,7 +28,6 @@ from muxpilot.policy.targets_reached import (
     find_own_pane,
     find_reached_targets,
     makes_session,
-    synchronized_panes,
 )
 from muxpilot.tmux import Client, ListedPane, PaneId, Session, Tmux, Window
 from muxpilot.tmux.own_panes import OwnPanes
@@ -202,7 +201,7 @@ async def _find_working_keys(
     pane = arguments.get("pane_id")
     if tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
         return {"": erase_keys.UNDO_KEYS}
-    panes = await synchronized_panes(tmux, pane)
+    panes = await tmux.panes.list_synchronized(pane)
     if not input_line.has_undo_key(_strokes_of(tool, arguments)):
         return dict.fromkeys(map(str, panes), erase_keys.UNDO_KEYS)
     return {str(item): await erase_keys.find_working_keys(tmux, item) for item in panes}

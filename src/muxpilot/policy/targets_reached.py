@@ -154,17 +154,7 @@ async def _with_synchronized(tool: Tool, tmux: Tmux, map_: ServerMap, place: Pan
     """Return a pane and, if the call types, the panes that are synchronized with it."""
     if tool.effect is not Effect.TYPE:
         return [place]
-    return [map_.of_pane(pane) for pane in await synchronized_panes(tmux, place.pane)]
-
-
-async def synchronized_panes(tmux: Tmux, pane: PaneId) -> list[PaneId]:
-    """Return the pane and those that get the same keys by `synchronize-panes`."""
-    ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
-    lines = (await tmux.connection.run(ask, repeatable=True)).blocks[0].lines
-    rows = dict(line.decode("ascii", "replace").split(" ", 1) for line in lines)
-    if rows.get(pane) != "1":
-        return [pane]
-    return [PaneId(name) for name, is_on in rows.items() if is_on == "1"]
+    return [map_.of_pane(pane) for pane in await tmux.panes.list_synchronized(place.pane)]
 
 
 def types_into_pane(tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -185,7 +175,7 @@ async def find_own_pane(
     for target in target_ids(arguments):
         if target == own or (not isinstance(target, PaneId) and target in await _containers_of(tmux, own)):
             return own
-        if is_typed and isinstance(target, PaneId) and own in await synchronized_panes(tmux, target):
+        if is_typed and isinstance(target, PaneId) and own in await tmux.panes.list_synchronized(target):
             return own
     return None
 

@@ -73,3 +73,11 @@ def shares_our_files(pid: int | None) -> bool:
         return same_root and same_mounts and Path(f"/proc/{pid}").stat().st_uid in (0, os.getuid())
     except OSError:
         return False
+
+
+def find_user(pid: int) -> int | None:
+    """Return the number of the user who runs a process, or None where the system does not tell."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
 
-from muxpilot.calls import Caller, CheckPart
+from muxpilot.calls import Caller, CallRequest, CheckPart
 from muxpilot.idle_sessions import IdleSessions
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.people.people import People
@@ -77,6 +77,8 @@ class Context:
     call: int = 0
     # Whether the program of the call's pane was started for it.
     created: bool = False
+    # The call as dispatch knows it; a tool notes there whom it has asked.
+    request: CallRequest | None = None
 
     def lock_pane(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane while this call types into it."""

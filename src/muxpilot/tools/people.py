@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from muxpilot.errors import BadInput
-from muxpilot.people.questions import Question, Reply
+from muxpilot.people.questions import Question
+from muxpilot.people.shown_text import show_line
+from muxpilot.records import record
 from muxpilot.tmux import PaneId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
@@ -15,6 +17,13 @@ from muxpilot.tools.context import Context
 
 _LONGEST_S = 24 * 3600.0
 _LONGEST_QUESTION, _MOST_CHOICES = 4000, 20
+
+
+@record
+class PersonReply:
+    answered: bool
+    how: str
+    answer: str | None
 
 
 def _deadline(arguments: Mapping[str, Any]) -> float:
@@ -29,7 +38,7 @@ async def ask_person(
     secret: Annotated[bool, "Type the answer into the pane"] = False,  # noqa: FBT002
     choices: Annotated[list[str] | None, "The possible answers", ArgumentFlag.EVIDENT] = None,
     timeout_seconds: Annotated[float, "How long to wait", Between(0, _LONGEST_S), ArgumentFlag.EVIDENT] = 300,
-) -> Reply:
+) -> PersonReply:
     """Ask a person, also for a password that a pane waits for (secret), which you never see."""
     _check(question, choices, pane_id, is_secret=secret)
     if pane_id is not None:
@@ -51,7 +60,10 @@ async def ask_person(
         pane=pane_id or "",
         timeout_s=timeout_seconds,
     )
-    return await people.ask(asked, ctx.tmux, elicit=ctx.caller.ask_person, enter_secret=enter_secret)
+    reply = await people.ask(asked, ctx.tmux, elicit=ctx.caller.ask_person, enter_secret=enter_secret)
+    if ctx.request is not None:
+        ctx.request.asked, ctx.request.settled_by = reply.asked, reply.by
+    return PersonReply(reply.answered, reply.how, reply.answer)
 
 
 def _check(question: str, choices: list[str] | None, pane: PaneId | None, *, is_secret: bool) -> None:
@@ -62,7 +74,8 @@ def _check(question: str, choices: list[str] | None, pane: PaneId | None, *, is_
         )
     given = choices or []
     is_good = len(given) <= _MOST_CHOICES and all(choice.strip() for choice in given)
-    if not is_good or len({choice.strip().casefold() for choice in given}) < len(given):
+    shown = {show_line(choice.strip().casefold(), _LONGEST_QUESTION) for choice in given}
+    if not is_good or len(shown) < len(given):
         raise BadInput(
             f"The argument 'choices' must hold up to {_MOST_CHOICES} different texts.", argument="choices"
         )

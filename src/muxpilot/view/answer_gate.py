@@ -8,6 +8,7 @@ also to a server that an agent runs there, but only our page has the key.
 from __future__ import annotations
 
 import hmac
+import itertools
 import secrets
 import time
 from collections.abc import Callable
@@ -27,10 +28,11 @@ _trace = area("view")
 
 @record
 class BrowserPass:
-    """What a browser has after it gave the code."""
+    """What a browser has after it gave the code. `number` counts the browsers, for the audit log."""
 
     cookie: str
     key: str
+    number: int = 0
 
 
 class AnswerGate:
@@ -48,6 +50,7 @@ class AnswerGate:
         self._wrong = 0
         self._closed_until = 0.0
         self._browsers: list[BrowserPass] = []
+        self._numbers = itertools.count(1)
         self.renew_code()
 
     def renew_code(self) -> None:
@@ -67,16 +70,17 @@ class AnswerGate:
         if not _is_same("".join(char for char in given.upper() if char.isalnum()), self._code):
             return self._count_wrong_code()
         self._code = ""
-        made = BrowserPass(secrets.token_urlsafe(_TOKEN_BYTES), secrets.token_urlsafe(_TOKEN_BYTES))
+        cookie, key = secrets.token_urlsafe(_TOKEN_BYTES), secrets.token_urlsafe(_TOKEN_BYTES)
+        made = BrowserPass(cookie, key, next(self._numbers))
         self._browsers = [*self._browsers, made][-_MOST_BROWSERS:]
         _trace.info("browser unlocked", browsers=len(self._browsers))
         self._print_code("")
         return made
 
-    def allows(self, cookie: str, key: str) -> bool:
-        """Return whether a browser has given the code. Every pass is compared, in the same time."""
-        found = [_is_same(cookie, one.cookie) & _is_same(key, one.key) for one in self._browsers]
-        return any(found)
+    def find_browser(self, cookie: str, key: str) -> BrowserPass | None:
+        """Return the pass of a browser that has given the code. Every pass is compared, in the same time."""
+        found = [one for one in self._browsers if _is_same(cookie, one.cookie) & _is_same(key, one.key)]
+        return found[0] if found else None
 
     def _count_wrong_code(self) -> str:
         self._wrong += 1

@@ -13,7 +13,7 @@ from typing import Any
 from muxpilot.people.answering_process import runs_in_agent_pane
 from muxpilot.processes.connection_owner import find_connection_owners
 from muxpilot.trace import area
-from muxpilot.view.answer_gate import AnswerGate
+from muxpilot.view.answer_gate import AnswerGate, BrowserPass
 from muxpilot.view.model import ViewModel
 from muxpilot.view.questions import list_questions, question_to_json, settle_question
 from muxpilot.web.asgi import AsgiScope, HttpRefusal, Receive, collect_headers
@@ -69,8 +69,8 @@ class AnswerRoutes:
         await self._refuse_agents_program(scope)
         if path == "code":
             return self._unlock(given)
-        self._check_pass(headers)
-        return {"problem": await settle_question(self._model, given)}, {}
+        person = _describe_browser(self._check_pass(headers), scope)
+        return {"problem": await settle_question(self._model, given, by=person)}, {}
 
     def _unlock(self, given: Mapping[str, Any]) -> Reply:
         made = self._gate.unlock(str(given.get("code", "")))
@@ -79,10 +79,12 @@ class AnswerRoutes:
         cookie = f"{self._cookie_name}={made.cookie}; Path=/{ROOT}/; HttpOnly; SameSite=Strict"
         return {"problem": "", "key": made.key}, {"set-cookie": cookie}
 
-    def _check_pass(self, headers: Mapping[bytes, bytes]) -> None:
+    def _check_pass(self, headers: Mapping[bytes, bytes]) -> BrowserPass:
         cookie = _find_cookie(headers.get(b"cookie", b""), self._cookie_name)
-        if not self._gate.allows(cookie, headers.get(KEY_HEADER, b"").decode("latin-1")):
+        found = self._gate.find_browser(cookie, headers.get(KEY_HEADER, b"").decode("latin-1"))
+        if found is None:
             raise HttpRefusal(403, _NOT_UNLOCKED)
+        return found
 
     async def _refuse_agents_program(self, scope: AsgiScope) -> None:
         """Refuse what a program in a pane of an agent sends, as far as the system tells who sends it."""
@@ -92,6 +94,12 @@ class AnswerRoutes:
                 if await runs_in_agent_pane(tmux, pid):
                     _trace.warning("request of an agent's program refused", pid=pid)
                     raise HttpRefusal(403, _AGENTS_PROGRAM)
+
+
+def _describe_browser(browser: BrowserPass, scope: AsgiScope) -> str:
+    """Return which browser of this page sends a request, and from which address."""
+    client = scope.get("client")
+    return f"browser {browser.number} of the view page" + (f" at {client[0]}:{client[1]}" if client else "")
 
 
 async def _read_body(receive: Receive) -> Mapping[str, Any]:

@@ -45,17 +45,17 @@ def question_to_json(question: ListedQuestion) -> dict[str, Any]:
     }
 
 
-async def settle_question(model: ViewModel, given: Mapping[str, Any]) -> str:
-    """Answer or decline a question. Return why that was not taken, or an empty text."""
+async def settle_question(model: ViewModel, given: Mapping[str, Any], *, by: str) -> str:
+    """Answer or decline a question for a person (`by`). Return why that was not taken, or an empty text."""
     questions = {row.id: row for row in await list_questions(model)}
     question = questions.get(str(given.get("id")))
     if question is None:
         return CLOSED
     if given.get("decline") is True:
-        return await decline_question(question, way=WAY)
+        return await decline_question(question, way=WAY, by=by)
     choice, answer = given.get("choice"), given.get("answer")
     if isinstance(choice, int) and 0 <= choice < len(question.choices):
-        return await answer_question(question, question.choices[choice], way=WAY)
+        return await answer_question(question, question.choices[choice], way=WAY, by=by)
     if isinstance(answer, str) and not question.choices:
-        return await answer_question(question, answer, way=WAY)
+        return await answer_question(question, answer, way=WAY, by=by)
     return "This is not an answer to the question."

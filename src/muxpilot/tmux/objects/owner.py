@@ -70,14 +70,20 @@ def parse_owner(target: str, mark: str) -> Owner | None:
     return Owner(ProcessIdentity(int(found[2]), int(found[3])), found[4], found[5])
 
 
-async def list_foreign_panes(connection: Connection, target: MarkableId) -> list[PaneId]:
-    """List the panes of a target that no muxpilot created."""
+async def list_foreign_panes(
+    connection: Connection, target: MarkableId, *, whole_window: bool = False
+) -> list[PaneId]:
+    """List the panes of a target that no muxpilot created.
+
+    `whole_window`: for a pane, all panes of its window.
+    """
     scope = ("-s",) if isinstance(target, SessionId) else ()
     ask = ("list-panes", *scope, "-t", target, "-F", f"#{{pane_id}} #{{{OWNER_OPTION}}}")
     lines = (await connection.run(ask, repeatable=True)).blocks[0].lines
     rows = (line.decode("utf-8", "replace").partition(" ") for line in lines)
     found = [PaneId(pane) for pane, _, mark in rows if parse_owner(pane, mark) is None]
-    return [pane for pane in found if pane == target] if isinstance(target, PaneId) else found
+    is_one = isinstance(target, PaneId) and not whole_window
+    return [pane for pane in found if pane == target] if is_one else found
 
 
 @cache

@@ -53,6 +53,15 @@ class Panes:
                 return row
         raise NotFound("pane", pane)
 
+    async def list_synchronized(self, pane: PaneId) -> Sequence[PaneId]:
+        """Return the pane and those that get the same keys by `synchronize-panes`."""
+        ask = ("list-panes", "-t", pane, "-F", "#{pane_id} #{pane_synchronized}")
+        lines = (await self._connection.run(ask, repeatable=True)).blocks[0].lines
+        rows = dict(line.decode("ascii", "replace").split(" ", 1) for line in lines)
+        if rows.get(pane) != "1":
+            return [pane]
+        return [PaneId(name) for name, is_on in rows.items() if is_on == "1"]
+
     async def rename(self, pane: PaneId, title: str) -> str:
         """Set the title. Return the stored title: tmux ignores a title with a character that it refuses."""
         await self._connection.run(
