@@ -12,6 +12,8 @@ from muxpilot.cli.main import _build_parser
 from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.mcp_clients.table import CLIENTS
+from muxpilot.protocol import revisions as revisions_module
+from muxpilot.protocol import rpc_errors
 from muxpilot.server.fd_streams import LARGEST_LINE
 from muxpilot.server.prompts import PROMPTS
 from muxpilot.server.stdio import MOST_UNANSWERED
@@ -98,6 +100,22 @@ def test_the_limits_of_the_wire_are_in_the_docs() -> None:
     page = read("cli.md")
     assert f"above {LARGEST_LINE >> 20} MB" in page
     assert f"{MOST_UNANSWERED} requests are" in page
+
+
+def test_every_error_code_and_revision_is_in_the_docs() -> None:
+    page = read("writing-clients.md")
+    codes = {value for name, value in vars(rpc_errors).items() if name.isupper() and isinstance(value, int)}
+    never_sent = {rpc_errors.CONNECTION_CLOSED}
+    assert [code for code in sorted(codes - never_sent) if f"| {code} |" not in page] == []
+    revisions = re.findall(r'^ +"(20\d\d-\d\d-\d\d)",$', Path(revisions_module.__file__).read_text(), re.M)
+    assert len(revisions) > 4
+    assert [name for name in revisions if name not in page] == []
+
+
+def test_the_tools_that_only_the_scope_all_has_are_in_the_docs() -> None:
+    [row] = [line for line in read("scopes.md").splitlines() if line.startswith("Only `--scope all` has: ")]
+    only_all = {tool.name for tool in TOOLS if set(tool.scopes) == {Scope.ALL}}
+    assert set(re.findall(r"`([a-z-]+)`", row.partition(":")[2])) == only_all
 
 
 def test_every_resource_is_in_the_docs() -> None:

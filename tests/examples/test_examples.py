@@ -30,7 +30,6 @@ OUTCOMES = (
     '"killed"',
 )
 README = EXAMPLES.parents[1] / "README.md"
-ENGINE_PAGE = EXAMPLES.parent / "engine.md"
 
 
 def run(name: str, *args: str) -> str:
@@ -51,9 +50,18 @@ def test_the_library_example_prints_everything_and_the_status(folder: Path) -> N
     assert run("library.py", str(folder / "s")).splitlines() == ["1", "2", "3", "status 7"]
 
 
-def test_the_page_shows_the_example_that_runs() -> None:
-    code = ENGINE_PAGE.read_text().split("```python\n")[1].split("```")[0]
-    written = [line.strip() for line in (EXAMPLES / "library.py").read_text().splitlines()]
+def test_a_client_without_an_sdk_gets_answers_and_errors(folder: Path) -> None:
+    told = run("client.py", "--socket", str(folder / "s"), "--workspace", "example")
+    page = (EXAMPLES.parent / "writing-clients.md").read_text()
+    assert told == page.split("```text\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize(
+    ("page", "example"), [("engine.md", "library.py"), ("writing-clients.md", "client.py")]
+)
+def test_the_page_shows_the_example_that_runs(page: str, example: str) -> None:
+    code = (EXAMPLES.parent / page).read_text().split("```python\n")[1].split("```")[0]
+    written = [line.strip() for line in (EXAMPLES / example).read_text().splitlines()]
     assert [line for line in code.splitlines() if line.strip() not in written] == []
 
 
