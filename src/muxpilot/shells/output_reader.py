@@ -188,10 +188,13 @@ class ShellOutputReader:
 
     def _expect_prompt(self, shell: NestedShell) -> None:
         """End the command after a while even if its prompt has lost its mark."""
+        serial = shell.order.serial
 
         def check() -> None:
-            """Finish the command if no prompt has come."""
+            """Finish the command if no prompt has come, and no later command has ended meanwhile."""
             is_late = shell.phase is Phase.FINISHED and not shell.line.untyped_lines
+            if shell.order.serial != serial:
+                return
             if is_late and self._pane.activity.end_reason is None:
                 work = _end_on_failure(self._finish_without_prompt(shell), shell)
                 self._tasks.start(work, name="finish without prompt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import lru_cache
 
 from muxpilot.errors import NoTmux
 from muxpilot.terminal.shape import ScreenShape
@@ -34,6 +35,7 @@ _NEWEST: Version = (99, 0)
 _VERSION_TIMEOUT_S = 10.0
 
 
+@lru_cache(maxsize=64)
 def screen_shape(columns: int, rows: int, version: str) -> ScreenShape:
     """Return the shape of a screen in a tmux of this version; the newest rules where it is not known."""
     number = parse(version) if version else _NEWEST

@@ -82,7 +82,7 @@ def to_json(value: Any) -> Any:
     if plan.values_of is not None:
         return dict(zip(plan.names, plan.values_of(value), strict=True))
     return {
-        name: item if item.__class__ in _PLAIN_TYPES else to_json(item)
+        name: item if item.__class__ in _PLAIN_TYPES or isinstance(item, str) else to_json(item)
         for attribute, name, default in plan.rows
         if (item := getattr(value, attribute)) is not default and (default is MISSING or item != default)
     }
