@@ -120,6 +120,7 @@ def look(place: PolicyPlace) -> str:
 async def test_a_window_with_a_pane_of_a_person_is_not_arranged(
     under: Policy, place: PolicyPlace, toml: str
 ) -> None:
+    place.raw("set-option", "-g", "automatic-rename", "off")  # tmux would name windows at any moment
     async with under("") as earlier:
         made = await earlier.call("create-session", name="ours", command="cat")
         lone = await earlier.call("create-window", sessionId="ours", command="cat")
