@@ -43,6 +43,11 @@ class Planted:
     folder: Path
     panes: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def config(self) -> Path:
+        """Return the configuration that switches redaction on."""
+        return self.folder.parent / "config.toml"
+
     async def shown(self) -> str:
         """Return a pane that shows the token, in a folder and with a title that have its name."""
         return await self._reuse("shown", f"cd {self.folder}; printf 'begun {TOKEN} marker\\n'; exec cat")

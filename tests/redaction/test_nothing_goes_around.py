@@ -188,7 +188,9 @@ async def planted() -> AsyncIterator[Planted]:
         place.tmux("new-session", "-d", "-s", "home", "-x", "80", "-y", "24", "cat")
         place.tmux("new-session", "-d", "-s", TOKEN, "-n", TOKEN, "-x", "80", "-y", "24", "cat")
         async with attach_person(TMUX, place.socket, "attach", "-t", f"={TOKEN}"):
-            yield Planted(place, folder)
+            planted = Planted(place, folder)
+            planted.config.write_text("[security]\nredact = true\nredact_patterns = ['card \\d{4}']\n")
+            yield planted
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -200,9 +202,7 @@ async def off(planted: Planted) -> AsyncIterator[Wire]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def on(planted: Planted) -> AsyncIterator[Wire]:
-    config = planted.folder.parent / "config.toml"
-    config.write_text("[security]\nredact = true\nredact_patterns = ['card \\d{4}']\n")
-    async with planted.place.serve("--scope", "all", "--channel", "--config", str(config)) as wire:
+    async with planted.place.serve("--scope", "all", "--channel", "--config", str(planted.config)) as wire:
         await wire.shake_hands()
         yield wire
 
@@ -355,9 +355,8 @@ async def test_no_other_notification_shows_the_token(planted: Planted, on: Wire)
 
 @pytest.mark.parametrize("scope", ["classic", "debug"])
 async def test_no_answer_of_a_dialect_shows_the_token(planted: Planted, scope: str) -> None:
-    config = planted.folder.parent / "config.toml"
     pane = await planted.shown()
-    for flags in ((), ("--config", str(config))):
+    for flags in ((), ("--config", str(planted.config))):
         async with planted.place.serve("--scope", scope, *flags) as wire:
             await wire.shake_hands()
             if scope == "classic":
