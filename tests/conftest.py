@@ -58,10 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out the slow tests and the second tmux")
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use two workers for each CPU: most tests wait for other processes. The fast ones do not."""
-    cpus = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return cpus if config.getoption("--fast") else 2 * cpus
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one worker for each CPU. Each test's tmux, shells and browsers need the rest of the machine."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

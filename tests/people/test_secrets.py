@@ -44,11 +44,17 @@ def find_traces(secret: str, *folders: Path) -> list[str]:
     """Return the files below these folders, and the processes, that hold a secret."""
     needle, found = secret.encode(), []
     for folder in folders:
-        for path in folder.rglob("*"):
+        for path in list_files(folder):
             with suppress(OSError):
                 if path.is_file() and needle in path.read_bytes():
                     found.append(str(path))
     return [*found, *find_in_processes(needle)]
+
+
+def list_files(folder: Path) -> Iterator[Path]:
+    """Yield all files below a folder. Others may remove folders meanwhile, where `Path.rglob` fails."""
+    for parent, _, names in os.walk(folder):
+        yield from (Path(parent, name) for name in names)
 
 
 def find_in_processes(needle: bytes) -> list[str]:
