@@ -1,6 +1,6 @@
 """Everything that takes too long for the tests, in parts, and written to docs/proof.md.
 
-    ./dev proof [PART …] [--quick] [--again]
+    ./dev proof [PART …] [--quick] [--again] [--seconds N]
 
 Parts that only wait and count run side by side; those that measure time run alone, after them. What was good
 for this source is kept in .cache/proof and not run again, so that a proof that was broken off goes on where
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -163,6 +164,17 @@ def conformance_2026(is_quick: bool) -> tuple[bool, str]:  # noqa: FBT001 - one 
     return bool(counted["SUCCESS"]) and not wrong, "\n".join([told, *wrong])
 
 
+def coverage_fuzz(is_quick: bool) -> tuple[bool, str]:  # noqa: FBT001 - one row of a table
+    """Fuzz for `--seconds`. atheris is installed here when it is first needed."""
+    if importlib.util.find_spec("atheris") is None:
+        is_there, words = ran(sys.executable, "-m", "pip", "install", "--quiet", "atheris>=3,<4", limit_s=600)
+        if not is_there:
+            return False, f"not run: {words}"
+    default = "20" if is_quick else "600"
+    argv = (sys.executable, "-P", "bench/coverage_fuzz.py", "--seconds")
+    return ran(*argv, os.environ.get("MUXPILOT_FUZZ_SECONDS", default), last=30)
+
+
 PARTS = {
     "faults": Part(
         "a tmux that fails, dies or hangs at the n-th thing asked, for every tool, n = 1 to 4; the catalogue",
@@ -178,6 +190,10 @@ PARTS = {
         is_timed=True,
     ),
     "fuzz": Part(
+        "fuzzing guided by coverage: tokenizer, screen, outputs, lines, control mode, marks, sanitizer",
+        coverage_fuzz,
+    ),
+    "json-rpc": Part(
         "random JSON-RPC over stdio",
         script("fuzz", quick=("--messages", "1000"), full=("--messages", "20000")),
     ),
@@ -304,8 +320,11 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="a little of each")
     parser.add_argument("--again", action="store_true", help="also what was good for this source")
+    parser.add_argument("--seconds", type=int, help="how long to fuzz")
     parser.add_argument("--at-once", type=int, default=2, help="parts side by side")
     given = parser.parse_args()
+    if given.seconds is not None:
+        os.environ["MUXPILOT_FUZZ_SECONDS"] = str(given.seconds)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     asked = [name for name in PARTS if name in given.parts or not given.parts]

@@ -35,8 +35,10 @@ class ExitMarkFilter:
         if self._ends_output and self.exit_status is not None:
             return b""
         data = self._held_back + data
-        found = self._mark.search(data)
-        if found is not None:
+        marks = list(self._mark.finditer(data))
+        if marks:
+            # The launcher prints its mark last: one before it was printed by the program.
+            found = marks[0 if self._ends_output else -1]
             self.exit_status = ExitStatus(int(found[1]), int(found[2]) if found[2] else None)
             self._trace.debug(
                 "exit mark seen", status=self.exit_status.status, signal=self.exit_status.signal
@@ -44,7 +46,7 @@ class ExitMarkFilter:
             self._held_back = b""
             if self._ends_output:
                 return data[: found.start()]
-            data = data[: found.start()] + data[found.end() :]
+            data = self._mark.sub(b"", data)
         keep = count_torn_mark(data, _INTRODUCER, longest=_LONGEST_MARK)
         self._held_back = data[len(data) - keep :] if keep else b""
         return data[: len(data) - keep]
