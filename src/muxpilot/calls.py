@@ -74,7 +74,7 @@ class Caller:
 
 @record
 class Approval:
-    """What a person said about a call that they must allow: by which key they were asked, and how.
+    """A person's answer about a call that they must allow: by which key they were asked, and how.
 
     `how` is empty where they had allowed the same call before. `refusal` is set if they did not allow it.
     `asked` are the people who were shown the question, and `by` is the one who answered.

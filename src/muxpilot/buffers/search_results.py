@@ -28,7 +28,7 @@ MARGIN = 1 << 13
 
 
 class TextRedactor(Protocol):
-    """What takes secrets out of text."""
+    """Takes secrets out of text."""
 
     def has_secret(self, text: str, start: int, end: int) -> bool:
         """Return whether a secret is in a range of the text's bytes."""

@@ -45,7 +45,7 @@ class Leftover:
 
 @record
 class _Facts:
-    """What is known of a session that a muxpilot has created, or of a dead pane in a session that stays."""
+    """The facts of a session that a muxpilot created, or of a dead pane in a session that stays."""
 
     owner: Owner
     people: int

@@ -71,7 +71,7 @@ class QuestionPhase(Enum):
 
 
 class QuestionEvent(Enum):
-    """What happens to a question."""
+    """An event in the life of a question."""
 
     SHOW = "a way shows it"
     HIDE = "the way that showed it has gone"

@@ -23,7 +23,7 @@ _trace = area("people")
 
 @record
 class _AwaitedSecret:
-    """What a pane waits for: the program, the mode of its terminal, and the text before the cursor.
+    """The input that a pane waits for: the program, the mode of its terminal, and the text before the cursor.
 
     The text is compared only where the program is on another machine, and the mode says nothing.
     """

@@ -78,7 +78,7 @@ TRANSITIONS: dict[tuple[ConnectionPhase, RequestKind], tuple[ConnectionPhase, Re
 
 
 class RequestFacts(NamedTuple):
-    """What holds for one request: the revision, what its client can do, its token for progress, its name."""
+    """The facts of one request: the revision, what its client can do, its token for progress, its name."""
 
     revision: Revision
     capabilities: dict[str, Any]

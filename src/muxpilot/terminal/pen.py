@@ -9,7 +9,7 @@ from muxpilot.terminal.style import PLAIN, CellStyle
 
 @dataclass(slots=True)
 class Pen:
-    """What the next characters look like: their style and character set."""
+    """The look of the next characters: their style and character set."""
 
     style: CellStyle = PLAIN
     draws: list[bool] = field(default_factory=lambda: [False, False])  # whether G0 and G1 are line drawing
@@ -21,7 +21,7 @@ class Pen:
 
 @dataclass(slots=True)
 class SavedCursor:
-    """What DECSC saves."""
+    """The state that DECSC saves."""
 
     x: int = 0
     y: int = 0

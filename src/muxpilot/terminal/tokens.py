@@ -28,7 +28,7 @@ _STRING_END = ESC + "\\"
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     TEXT = "text"
     LINES = "lines"  # two or more whole lines of ASCII text and colours, each with its CR LF

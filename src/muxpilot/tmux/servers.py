@@ -27,7 +27,7 @@ _STREAMS_CLOSE_S = 0.25
 
 @record
 class ServerAddress:
-    """Where a tmux server is: a socket on this host, or on the one that `ssh` or `exec_command` leads to."""
+    """The place of a tmux server: a socket here, or on the host that `ssh` or `exec_command` leads to."""
 
     socket: str | None = None
     ssh: str | None = None

@@ -9,7 +9,7 @@ from muxpilot.toolkit.answers import Answer, compact_json
 
 
 class ValueRedactor(Protocol):
-    """What takes secrets out of texts and data."""
+    """Takes secrets out of texts and data."""
 
     def redact_field(self, text: str, *, is_screen: bool = False) -> str:
         """Return a text without secrets."""

@@ -28,7 +28,7 @@ _trace = area("view")
 
 @record
 class BrowserPass:
-    """What a browser has after it gave the code. `number` counts the browsers, for the audit log."""
+    """The rights of a browser that gave the code. `number` counts the browsers, for the audit log."""
 
     cookie: str
     key: str
