@@ -26,9 +26,10 @@ def stubborn_command(file: Path, kinds: Sequence[str] = stubborn.KINDS) -> str:
 
 
 async def wait_for_pids(file: Path, kinds: Sequence[str] = stubborn.KINDS) -> dict[str, int]:
-    """Wait until a process of each kind has begun. Return their pids."""
+    """Wait until a process of each kind has begun. Return their pids, in the order of the kinds."""
     await wait_until(lambda: len(stubborn.read_pids(file)) == len(kinds))
-    return stubborn.read_pids(file)
+    pids = stubborn.read_pids(file)  # in the order in which the processes began
+    return {kind: pids[kind] for kind in kinds}
 
 
 async def open_stubborn(
