@@ -33,7 +33,7 @@ async def test_what_follows_a_character_stands_in_the_column_where_tmux_has_it(
 
     await eventually(is_printed)
     shown = await tmux.capture.screen(made.pane_id)
-    read = parse_screen(shown.lines, shown.columns, shown.rows, is_joined=shown.is_joined)
+    read = parse_screen(shown.lines, shown.columns, shown.rows, emoji=shown.emoji)
     columns = {}
     for character, row in zip(CHARACTERS, read.rows, strict=False):
         at = next(number for number, cell in enumerate(row) if cell.text == "|")

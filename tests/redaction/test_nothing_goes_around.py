@@ -123,7 +123,7 @@ SHOWS: dict[str, Arguments] = {
     "list-clients": fixed(),
     "capture-pane": at("shown"),
     "read-pane": at("shown"),
-    "search-panes": fixed(query="marker"),
+    "search-panes": at("shown", query="marker"),
     "read-screen": at("menu"),
     "send-mouse": at("chatty", row=1, column=1, until="pattern:say .*"),
     "execute-command": at("shell", command=f"echo {TOKEN}"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muxpilot.pictures.palette import DARK, LIGHT, THEMES, Rgb, Theme, cell_colours, to_rgb
 from muxpilot.terminal.cells import CellGrid, CellStyle, ScreenCell, apply_sgr, parse_screen
+from muxpilot.terminal.width import EmojiCells
 
 STYLES: list[tuple[str, dict[str, Any]]] = [
     ("1", {"bold": True}),
@@ -78,9 +79,24 @@ def test_characters_take_the_columns_that_tmux_gives_them(line: str, wanted: lis
 
 
 def test_an_older_tmux_has_emoji_part_by_part() -> None:
-    [row] = parse_screen(["👍🏽⚠\ufe0f🇩🇪"], 12, 1, is_joined=False).rows
+    [row] = parse_screen(["👍🏽⚠\ufe0f🇩🇪"], 12, 1, emoji=EmojiCells.SEPARATE).rows
     wanted = [("👍", 2), ("🏽", 2), ("⚠\ufe0f", 1), ("🇩", 1), ("🇪", 1)]
     assert [(cell.text, cell.width) for cell in row if cell.text != " "] == wanted
+
+
+# A lone letter of a flag, three of them, a skin colour after what has none, and before a hand.
+VERSIONS = {
+    EmojiCells.SEPARATE: [("🇩", 1), ("x", 1), ("🇩", 1), ("🇪", 1), ("🇫", 1), ("🎉", 2), ("🏽", 2), ("👍", 2)],
+    EmojiCells.JOINED: [("🇩", 2), ("x", 1), ("🇩🇪🇫", 2), ("🎉🏽", 2), ("👍", 2)],
+    EmojiCells.MATCHED: [("🇩", 1), ("x", 1), ("🇩🇪🇫", 2), ("🎉", 2), ("🏽👍", 2)],
+    EmojiCells.PAIRED: [("🇩", 1), ("x", 1), ("🇩🇪", 2), ("🇫", 1), ("🎉", 2), ("🏽👍", 2)],
+}
+
+
+@pytest.mark.parametrize("emoji", EmojiCells)
+def test_flags_and_skin_colours_take_the_cells_of_this_tmux(emoji: EmojiCells) -> None:
+    [row] = parse_screen(["🇩x🇩🇪🇫🎉🏽👍"], 20, 1, emoji=emoji).rows
+    assert [(cell.text, cell.width) for cell in row if cell.text != " "] == VERSIONS[emoji]
 
 
 def test_colours_go_on_from_line_to_line_and_rows_are_filled() -> None:
@@ -97,10 +113,10 @@ def test_what_does_not_fit_is_cut() -> None:
 @given(
     st.lists(st.text(alphabet="a世é\u0301\u200d\ufe0f\x1b[]0;:m\x0e\x9b🎉🇩🏽", max_size=30), max_size=4),
     st.integers(1, 9),
-    st.booleans(),
+    st.sampled_from(EmojiCells),
 )
-def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int, is_joined: bool) -> None:
-    shown = parse_screen(lines, columns, 3, is_joined=is_joined)
+def test_any_text_fills_the_screen_exactly(lines: list[str], columns: int, emoji: EmojiCells) -> None:
+    shown = parse_screen(lines, columns, 3, emoji=emoji)
     assert [sum(cell.width for cell in row) for row in shown.rows] == [columns] * 3
 
 

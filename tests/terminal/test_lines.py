@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from muxpilot.terminal.line_drawing import DrawnLetters
 from muxpilot.terminal.lines import LONGEST_LINE, LineSplitter, strip_sequences
+from muxpilot.terminal.text import render_lines
 
 ESC = b"\x1b"
 
@@ -39,6 +43,15 @@ CASES = [
     (b"bell\x07 rings\r\n", [b"bell rings"]),
     (b"\x1b(B\x1b[mplain\x0f\r\n", [b"plain"]),
     (b"Password: ", [b"Password: "]),
+    (b"\x1b(0lqk\x1b(B box\r\nlqk\r\n", ["┌─┐ box".encode(), b"lqk"]),
+    (b"\x1b)0a x\r\n\x0ex\x0f x\r\n", [b"a x", "│ x".encode()]),
+    (b"\x1b(0q\x1b[31mq\x1b]0;q\x07q\r\nq\x1b(B\r\n", ["───".encode(), "─".encode()]),
+    ("\x1b(0qé世\x1b(B\r\n".encode(), ["─é世".encode()]),
+    (b"\x1b(0\x1b7\x1b(Bq\r\n\x1b8q\r\n\x1bcq\r\n", [b"q", "─".encode(), b"q"]),
+    (b"\x1b(0\x1b[sq\x1b(Bq\x1b[uq\r\n", ["─q".encode(), "─".encode()]),
+    (b"a\x1b\x1b[31mq\x1b[5\x1b]0;title\x07q\x1b\x1b]0;title\x07q\r\n", [b"aqqq"]),
+    (b"\x1b(0lq\x1b\x1b]0;title\x07qk\r\n", ["┌──┐".encode()]),
+    (b"\x1b)0\x0eq\x1b)Bq\x1b(0q\x0fq\x1b(Bq\r\n", ["─qq─q".encode()]),
 ]
 
 
@@ -110,3 +123,21 @@ def test_a_string_that_never_ends_is_given_up() -> None:
 
 def test_plain_text_is_left_as_it_is() -> None:
     assert strip_sequences(b"a b\nc") == b"a b\nc"
+
+
+CHOICES = (b"\x0e", b"\x0f", b"\x1b(0", b"\x1b(B", b"\x1b)0", b"\x1b)B")
+PRINTED = (b"lqk", b"abc xyz", b"\r\n", b"\x1b[1m", *CHOICES)
+
+
+@given(st.lists(st.sampled_from(PRINTED), max_size=30), st.integers(0, 200))
+def test_letters_are_drawn_as_on_a_screen(pieces: list[bytes], at: int) -> None:
+    data = b"".join(pieces)
+    wanted = [line.encode() for line in render_lines(data) if line.strip()]
+    assert lines_of(data[:at], data[at:]) == wanted
+
+
+def test_letters_that_were_chosen_while_text_was_typed_count_for_the_output() -> None:
+    letters = DrawnLetters()
+    output, typing = LineSplitter(letters=letters), LineSplitter(needs_text=False, letters=letters)
+    typing.feed(b"\x1b(0")
+    assert output.feed(b"q\n").block == "─".encode()

@@ -62,6 +62,8 @@ DRAWN: dict[str, tuple[str, list[str]]] = {
     "a soft reset changes nothing in tmux": ("\x1b[?7l\x1b[!p" + "a" * 30, ["a" * 20]),
     "C1 characters are no controls": ("a\u0085b\u009b2Jc", ["ab2Jc"]),
     "a string ends at the next sequence": ("\x1b]0;title\x1b[1mtext", ["text"]),
+    "CAN and SUB end a sequence": ("ab\x1b[5\x18Cc\x1b(\x1a0q", ["abCc0q"]),
+    "an image is not ended by CAN": ("a\x1bPq\x18b\x1b\\c", ["ac"]),
     "an escape inside of an image": ("\x1bPq\x1b[2J\x1b\x1b\\\x1b\\text", ["text"]),
 }
 
@@ -79,13 +81,27 @@ def rows_of(text: str, shape: ScreenShape = ScreenShape(COLUMNS, ROWS)) -> list[
 def test_the_model_and_tmux_draw_the_same(name: str, pane: DrawingPane) -> None:
     text, wanted = DRAWN[name]
     assert rows_of(text) == wanted
-    assert pane.draw(text) == draw_model(text, pane.shape)
+    if "\t" in text and pane.is_newer:
+        pytest.skip("a tab is a cell of its own in this tmux, and its width is in no capture")
+    assert pane.draw(text) == draw_model(text, pane.shape, is_newer=pane.is_newer)
+
+
+@pytest.mark.parametrize("text", ["世界\x1b[?7l\r\x1b[1Ka\rb", "\x1b(0世\r\x1b[1Kix\ri", "👍🏽\r\x1b[1K═\r🏳"])
+def test_the_half_of_an_erased_character_is_as_in_tmux(text: str, pane: DrawingPane) -> None:
+    assert pane.draw(text) == draw_model(text, pane.shape, is_newer=pane.is_newer)
 
 
 @pytest.mark.parametrize("seed", range(STREAMS))
 def test_generated_streams_look_the_same_in_tmux(seed: int, pane: DrawingPane) -> None:
     text = "".join(generate(Random(seed), LENGTH))
-    assert pane.draw(text) == draw_model(text, pane.shape)
+    text = text.replace("\t", "") if pane.is_newer else text
+    assert pane.draw(text) == draw_model(text, pane.shape, is_newer=pane.is_newer)
+
+
+@pytest.mark.parametrize("text", ["\x1b[?7l界世", "\x1b[?7lab世", "世\x1b[?7l界", "a世b", "\x1b[4h世a界"])
+def test_a_screen_of_two_columns_looks_the_same_in_tmux(text: str) -> None:
+    with drawing_panes([(2, 2)]) as [pane]:
+        assert pane.draw(text) == draw_model(text, pane.shape, is_newer=pane.is_newer)
 
 
 @settings(max_examples=60)

@@ -214,7 +214,8 @@ class StreamReader:
         if row.is_alternate:
             return self._format_cursor(self._position_below_program())
         offset = min(offset, self.stream.end)
-        return self._format_cursor(replace(self._position_at(offset), end=offset))
+        start = self.stream.line_start(offset)
+        return self._format_cursor(StreamPosition(start, self.stream.line_number(start), offset))
 
     async def read_last(self, row: Pane, look_back: int) -> NewLines:
         """Return the last lines, whatever was read before."""

@@ -21,7 +21,7 @@ from muxpilot.pictures.gif import Frame
 from muxpilot.record.cast import CastEvent, parse_resize, play_events, read_sizes
 from muxpilot.terminal.cells import CellGrid, parse_screen
 from muxpilot.terminal.escapes import RESET_TERMINAL
-from muxpilot.tmux.version import EMOJI_ARE_JOINED, parse
+from muxpilot.tmux.version import emoji_cells, parse
 
 _MOST_FRAMES = 400
 _SHORTEST_S = 0.1
@@ -113,10 +113,8 @@ class _PlayerTmux:
         ).split("\n")
         *numbers, version = first.split()
         x, y, is_visible = map(int, numbers)
-        is_joined = parse(version) >= EMOJI_ARE_JOINED
-        return parse_screen(
-            lines, self._columns, self._rows, (x, y) if is_visible else None, is_joined=is_joined
-        )
+        emoji = emoji_cells(parse(version))
+        return parse_screen(lines, self._columns, self._rows, (x, y) if is_visible else None, emoji=emoji)
 
     def _run_tmux(self, *command: str, given: str = "") -> str:
         argv = ("tmux", "-u", "-f", "/dev/null", "-S", str(self._socket), *command)

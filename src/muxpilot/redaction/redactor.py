@@ -81,6 +81,19 @@ class Redactor:
         """Return a part of a longer text without secrets, also without those that a cut has halved."""
         return self.redact(text, before=before, after=after)
 
+    def find_continued(self, before: str, text: str, *, counts_values: bool = True) -> tuple[str, str]:
+        """Return the beginning of a text that is a secret because of what stands before it, and what to show.
+
+        It is the rest of a token or, with `counts_values`, the value of a name. Both are empty if there is
+        none.
+        """
+        head, data = _encode(before), _encode(text)
+        spans = self._find(head + data, columns=None, is_screen=False, is_end=False)
+        for start, end in spans:
+            if (start < len(head) or (counts_values and head)) and start <= len(head) < end:
+                return _decode(data[: end - len(head)]), REDACTED
+        return "", ""
+
     def redact_lines(self, lines: Sequence[str], *, is_screen: bool = False) -> list[str]:
         """Return the same number of lines without secrets."""
         return self.redact("\n".join(lines), is_screen=is_screen).split("\n") if lines else []

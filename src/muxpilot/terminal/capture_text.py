@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from muxpilot.terminal.escapes import ESC, LINK, SGR, SGR_OR_TEXT
+from muxpilot.terminal.escapes import CODE_OR_TEXT, ESC, LINK, SGR
 from muxpilot.terminal.line_drawing import LINE_DRAWING
 
 _SHIFT_OUT = "\x0e"
 _SHIFTS = re.compile("[\x0e\x0f]")
 _DRAWN = re.compile("\x0e([^\x0f]*)\x0f?")
-_PIECE = re.compile(SGR_OR_TEXT)
+_PIECE = re.compile(CODE_OR_TEXT)
 _LINK = re.compile(LINK)
 # Letters of lines, corners, bars and shades in places where words do not have them. Each pattern begins with
 # one letter: `re` then skips what is between two of them.
@@ -48,10 +48,22 @@ def decode_styled_rows(rows: Sequence[bytes], *, colors: bool, keeps_blanks: boo
     has_codes = ESC in text
     if has_codes and not colors:
         text = SGR.sub("", text)
-    if _SHIFT_OUT in text:
-        text = _SHIFTS.sub("", _DRAWN.sub(_draw, text))  # next to a link, tmux 3.5 repeats some
-    lines = text.split("\n") if rows else []
+    lines = _draw_shifted(text).split("\n") if rows else []
     return [line.rstrip(" ") for line in lines] if has_codes and not (colors or keeps_blanks) else lines
+
+
+def decode_screen_rows(rows: Sequence[bytes]) -> list[str]:
+    """Return rows that were captured with `-e` as they are, but with line drawing as characters.
+
+    A terminal that gets SO and SI draws letters unless a program has chosen the set.
+    """
+    return _draw_shifted("\n".join(decode_rows(rows))).split("\n") if rows else []
+
+
+def _draw_shifted(text: str) -> str:
+    """Return text with characters in place of what is between SO and SI."""
+    # Next to a link, tmux 3.5 repeats some of them.
+    return _SHIFTS.sub("", _DRAWN.sub(_draw, text)) if _SHIFT_OUT in text else text
 
 
 def _draw(found: re.Match[str]) -> str:

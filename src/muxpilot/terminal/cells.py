@@ -9,6 +9,7 @@ from muxpilot.terminal.rows import CONTINUED, Row
 from muxpilot.terminal.screen import Screen
 from muxpilot.terminal.shape import WIDEST, ScreenShape
 from muxpilot.terminal.style import PLAIN, CellStyle, Colour, apply_sgr
+from muxpilot.terminal.width import EmojiCells
 
 __all__ = [
     "BLANK",
@@ -51,13 +52,13 @@ def parse_screen(
     rows: int,
     cursor: tuple[int, int] | None = None,
     *,
-    is_joined: bool = True,
+    emoji: EmojiCells = EmojiCells.PAIRED,
 ) -> CellGrid:
     """Parse the lines of a capture. In tmux's output a style continues on the next line.
 
-    `is_joined`: this tmux keeps an emoji of several characters in one cell; older ones use a cell for each.
+    `emoji` is how the tmux that made the capture puts emoji into cells.
     """
-    screen = Screen(ScreenShape(WIDEST, max(rows, 1), is_joined), has_styles=True)
+    screen = Screen(ScreenShape(WIDEST, max(rows, 1), emoji), has_styles=True)
     screen.longest_cell = WIDEST
     screen.pen.draws[1] = True  # a capture has SO and SI around line drawing, without the choice of the set
     for y, line in enumerate(lines[:rows]):

@@ -40,6 +40,8 @@ UNSEEN_BYTES = (
 )
 # The beginning of a control or escape sequence at the end of the data, whose rest has not arrived.
 TORN_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z"
+# The same where the next sequence begins: that cuts it, and it means nothing.
+CUT_SEQUENCE = r"\x1b(?:\[[0-?]*+[ -/]*+|[ -/]*+)(?=\x1b|\Z)"
 STRING_START = r"\x1b[\]PX^_k]"
 STRING_END = r"\x07|\x1b\\|[\x18\x1a]"
 
@@ -67,8 +69,10 @@ STRING_BODIES = {
 }
 # The end of plain output whose meaning depends on what follows.
 TORN_PLAIN = r"(?:\r+|\x1b(?:\[[0-?]{0,63}[ -/]?)?)\Z"
-SGR_OR_TEXT = r"(\x1b\[[0-9;:]*m)|[^\x1b]+"
 LINK = r"\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)"  # begins or ends a link
+CODE_OR_TEXT = rf"({SGR_SEQUENCE}|{LINK})|[^\x1b]+"  # what tmux captures; group 1 is a code
+# Chooses a character set, shifts to it, or saves, restores or resets the choice.
+CHARACTER_SET_CHANGE = r"[\x0e\x0f]|\x1b(?:[()][0B]|[78c]|\[[su])"
 # For `terminal/lines.py`, which only looks for lines. A movement to another place ends a line, one to the
 # right is a blank, and most sequences are colours. The last pattern changes nothing on the screen.
 MOVE_AWAY = r"\x1b\[[0-9;]*[ABEFHJLMSTdfru]|\x1b\[1?G|\x1b[78DEMc]"

@@ -1,18 +1,20 @@
 """Split terminal bytes into lines in the order of printing, whatever happens to them on the screen later.
 
 This is for matching, not for showing: an overwritten progress line and a cleared screen were printed, too.
-A carriage return ends a line as a newline does, and so does a cursor movement to another place.
+A carriage return ends a line as a newline does, and so does a cursor movement to another place. Line drawing
+is the characters that a person sees.
 """
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from muxpilot.lazy_pattern import lazy_pattern
 from muxpilot.terminal.escapes import (
     ALTERNATE_SEQUENCE,
     ANY_SEQUENCE,
     COLOUR_OR_ERASE,
+    CUT_SEQUENCE,
     ESC_BYTES,
     INVISIBLE,
     MOVE_AWAY,
@@ -21,26 +23,29 @@ from muxpilot.terminal.escapes import (
     STRING_START,
     TORN_SEQUENCE,
 )
+from muxpilot.terminal.line_drawing import DrawnLetters
 
 LONGEST_LINE = 1 << 16
 _LONGEST_STRING = 1 << 20
 
-_STRING_START = re.compile(STRING_START.encode())
-_STRING_END = re.compile(STRING_END.encode())
-_TORN = re.compile(TORN_SEQUENCE.encode())
+_STRING_START = lazy_pattern(STRING_START.encode())
+_STRING_END = lazy_pattern(STRING_END.encode())
+_TORN = lazy_pattern(TORN_SEQUENCE.encode())
+_CUT = lazy_pattern(CUT_SEQUENCE.encode())
 _LONGEST_SEQUENCE = 256
 
 # A cursor movement to another place ends a line; one to the right counts as a blank.
-_LINE_ENDING = re.compile(rf"{MOVE_AWAY}|{ALTERNATE_SEQUENCE}|\r+(?=[^\r\n])|[\x0b\x0c]".encode())
-_MOVE_RIGHT = re.compile(MOVE_RIGHT.encode())
-_COMMON = re.compile(COLOUR_OR_ERASE.encode())  # nearly all sequences are colours, so these are removed first
-_SEQUENCE = re.compile(ANY_SEQUENCE.encode())
-_OVERTYPED = re.compile(rb"[^\n\x08]\x08")
+_LINE_ENDING = lazy_pattern(rf"{MOVE_AWAY}|{ALTERNATE_SEQUENCE}|\r+(?=[^\r\n])|[\x0b\x0c]".encode())
+_MOVE_RIGHT = lazy_pattern(MOVE_RIGHT.encode())
+# Nearly all sequences are colours, so these are removed first.
+_COMMON = lazy_pattern(COLOUR_OR_ERASE.encode())
+_SEQUENCE = lazy_pattern(ANY_SEQUENCE.encode())
+_OVERTYPED = lazy_pattern(rb"[^\n\x08]\x08")
 _CONTROLS = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 # Sequences that change nothing on the screen: colours, modes, requests for reports.
-_INVISIBLE = re.compile(INVISIBLE.encode())
-_ALTERNATE = re.compile(ALTERNATE_SEQUENCE.encode())
+_INVISIBLE = lazy_pattern(INVISIBLE.encode())
+_ALTERNATE = lazy_pattern(ALTERNATE_SEQUENCE.encode())
 # Longer data always counts as a change: searching it would cost more than its result is worth.
 _MOST_SEARCHED = 4096
 
@@ -57,9 +62,13 @@ class LineBatch(NamedTuple):
 class LineSplitter:
     """Splits chunks of bytes into lines. Memory is bounded by one line."""
 
-    def __init__(self, *, needs_text: bool = True) -> None:
-        """Create a splitter; without `needs_text` it only counts lines."""
+    def __init__(self, *, needs_text: bool = True, letters: DrawnLetters | None = None) -> None:
+        """Create a splitter; without `needs_text` it only counts lines.
+
+        `letters` knows which character set is in use, where several splitters share the bytes of a pane.
+        """
         self._needs_text = needs_text
+        self._letters = letters or (DrawnLetters() if needs_text else None)
         self._held = b""
         self._line = b""
         # Length so far of a title or another string that has not ended; None outside of strings.
@@ -68,6 +77,8 @@ class LineSplitter:
     def feed(self, data: bytes) -> LineBatch:
         """Take the next bytes and return the lines that they complete."""
         data = self._remove_strings(self._held + data)
+        if self._letters is not None:
+            data = self._letters.feed(data)
         bells = data.count(b"\x07")
         is_change = len(data) > _MOST_SEARCHED or bool(_ALTERNATE.search(data) or _INVISIBLE.sub(b"", data))
         if not self._needs_text:
@@ -102,7 +113,7 @@ class LineSplitter:
             if start is None:
                 pieces.append(self._hold_back_torn(data[at:]))
                 return b"".join(pieces)
-            pieces.append(data[at : start.start()])
+            pieces.append(_CUT.sub(b"", data[at : start.start()]))
             at, self._string_bytes = start.end(), 0
 
     def _skip_string(self, data: bytes, at: int) -> int:
@@ -119,10 +130,10 @@ class LineSplitter:
 
     def _hold_back_torn(self, data: bytes) -> bytes:
         torn = _TORN.search(data, max(0, len(data) - _LONGEST_SEQUENCE))
-        if torn is None:
-            return data
-        self._held = data[torn.start() :]
-        return data[: torn.start()]
+        if torn is not None:
+            self._held = data[torn.start() :]
+            data = data[: torn.start()]
+        return _CUT.sub(b"", data)
 
 
 def strip_sequences(data: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from muxpilot.lazy_pattern import lazy_pattern
 from muxpilot.terminal.text import render_lines
 
 # The characters that prompts end with, the surest first. Each set includes the one before.
@@ -14,18 +15,18 @@ THEME_SIGNS = SHELL_SIGNS + "\u25b6\u2717\u2713\u00b1"  # other output also ends
 PROGRAM_SIGNS = frozenset(CLASSIC_SIGNS + ">")
 _QUESTION_SIGNS = THEME_SIGNS + "])?:"  # installers and REPLs ask with these, too
 
-_CLASSIC_PROMPT = re.compile(rf"[{CLASSIC_SIGNS}]\s*\Z")
-_SHELL_PROMPT = re.compile(rf"(?<!\d%)(?<=[{THEME_SIGNS}])\s*\Z")  # not the progress message 50%
-_PLACE = re.compile(r"[@~/\\]")
-_PROMPT_AND_BLANK = re.compile(f"[{SHELL_SIGNS}] +$")
-_SIGN_AND_TEXT = re.compile(rf"(?<!\d%)(?<=[{SHELL_SIGNS}]) (\S.*)\Z")
-_LINE_PROMPT = re.compile(r"\S.*[:>)?]\s*\Z")
-_KEY_QUESTION = re.compile(r"(?i)\b(key|press|hit)\b|[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]")
+_CLASSIC_PROMPT = lazy_pattern(rf"[{CLASSIC_SIGNS}]\s*\Z")
+_SHELL_PROMPT = lazy_pattern(rf"(?<!\d%)(?<=[{THEME_SIGNS}])\s*\Z")  # not the progress message 50%
+_PLACE = lazy_pattern(r"[@~/\\]")
+_PROMPT_AND_BLANK = lazy_pattern(f"[{SHELL_SIGNS}] +$")
+_SIGN_AND_TEXT = lazy_pattern(rf"(?<!\d%)(?<=[{SHELL_SIGNS}]) (\S.*)\Z")
+_LINE_PROMPT = lazy_pattern(r"\S.*[:>)?]\s*\Z")
+_KEY_QUESTION = lazy_pattern(r"(?i)\b(key|press|hit)\b|[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]")
 # A prompt for a secret. Over ssh or in a container the terminal's echo says nothing about it.
-_ASKS_FOR_SECRET = re.compile(
+_ASKS_FOR_SECRET = lazy_pattern(
     r"(?i)(?:pass(?:word|phrase|code)|\bpin\b|verification code|secret|token)[^\n]{0,60}[:?]\s*$"
 )
-_QUESTION = re.compile(rf"[{re.escape(_QUESTION_SIGNS)}]\s*\Z")
+_QUESTION = lazy_pattern(rf"[{re.escape(_QUESTION_SIGNS)}]\s*\Z")
 
 
 def looks_like_shell_prompt(line: str) -> bool:

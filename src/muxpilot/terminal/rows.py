@@ -29,14 +29,23 @@ class Row:
     def text(self) -> str:
         return "".join(self.cells)
 
-    def put(self, column: int, cells: list[str], style: CellStyle | None, *, is_text: bool = False) -> None:
+    def put(
+        self,
+        column: int,
+        cells: list[str],
+        style: CellStyle | None,
+        *,
+        is_text: bool = False,
+        keeps_half: bool = False,
+    ) -> None:
         """Replace the cells from a column on. Wide characters that lose a column become blanks.
 
-        `is_text`: tmux prints ASCII text in another way, which leaves such a character in the first column.
+        Before 3.6, tmux printed ASCII text in another way (`is_text`), which leaves such a character in the
+        first column. A narrow cell may leave the half of a wide character beside it (`keeps_half`).
         """
         end = column + len(cells)
-        # Erasing may leave half of a wide character. tmux leaves it there next to a single narrow cell.
-        is_beside_half = not is_text and len(cells) == 1 and self.cells[column:end] == [BLANK]
+        # Erasing may leave half of a wide character.
+        is_beside_half = keeps_half and not is_text and len(cells) == 1
         self._split_wide(column, keeps_first=is_text)
         if not is_beside_half:
             self._split_wide(end)

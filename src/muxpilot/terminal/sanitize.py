@@ -7,9 +7,9 @@ selectors. A joiner or a variation selector stays where it is part of an emoji o
 
 from __future__ import annotations
 
-import re
-
+from muxpilot.lazy_pattern import lazy_pattern
 from muxpilot.terminal.escapes import CSI, ESC
+from muxpilot.terminal.printable import is_printable_ascii
 from muxpilot.terminal.tokens import Tokenizer, TokenKind
 
 _HIDDEN_RANGES = (
@@ -17,8 +17,8 @@ _HIDDEN_RANGES = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_SUSPECT = re.compile(f"[{_HIDDEN_RANGES}{_CONTROLS}]")
-_SUSPECT_JSON = re.compile(rf"[{_HIDDEN_RANGES}\x7f-\x9f]|\\u00|\\[bfr]")
+_SUSPECT = lazy_pattern(f"[{_HIDDEN_RANGES}{_CONTROLS}]")
+_SUSPECT_JSON = lazy_pattern(rf"[{_HIDDEN_RANGES}\x7f-\x9f]|\\u00|\\[bfr]")
 _SUSPECT_ASCII_JSON = ("\\", "\x7f")  # searching for these takes a fiftieth of the time
 
 _EMOJI = (
@@ -26,7 +26,7 @@ _EMOJI = (
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 # The groups that may stay are tried before those that are removed.
-_PARTS = re.compile(
+_PARTS = lazy_pattern(
     rf"(?P<joined>(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}]))"
     rf"|(?P<selected>(?<=[{_EMOJI}0-9#*])[\ufe0e\ufe0f])"
     rf"|(?P<hidden>[{_HIDDEN_RANGES}{_CONTROLS}])"
@@ -35,7 +35,7 @@ _PARTS = re.compile(
 
 def sanitize_text(text: str, *, colors: bool = False) -> str:
     """Return the text without hidden characters; with `colors`, colour codes stay."""
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+    if is_printable_ascii(text):
         return text  # far faster than the pattern
     if not _SUSPECT.search(text):
         return text

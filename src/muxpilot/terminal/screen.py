@@ -14,11 +14,18 @@ from muxpilot.terminal.screen_sequences import apply_token
 from muxpilot.terminal.shape import ScreenShape
 from muxpilot.terminal.style import PLAIN, CellStyle
 from muxpilot.terminal.tokens import Tokenizer
-from muxpilot.terminal.width import AS_EMOJI, JOINER, cell_width, joins_wide_cell
+from muxpilot.terminal.width import (
+    AS_EMOJI,
+    JOINER,
+    EmojiCells,
+    cell_width,
+    joins_wide_cell,
+    width_of_cell,
+)
 
 _TAB = 8
-# tmux keeps at most so many bytes in a cell.
-_LONGEST_CELL = 21
+# tmux keeps at most so many bytes in a cell; since 3.6 more.
+_LONGEST_CELL, _LONGEST_NEW_CELL = 21, 32
 
 
 class Screen:
@@ -28,7 +35,8 @@ class Screen:
         self.shape = shape
         self.columns, self.height = shape.columns, shape.rows
         self.has_styles = has_styles
-        self.longest_cell = _LONGEST_CELL
+        self._is_older = shape.emoji < EmojiCells.MATCHED  # than 3.6
+        self.longest_cell = _LONGEST_CELL if self._is_older else _LONGEST_NEW_CELL
         self.rows: list[Row] = [Row()]  # of the screen; those that are missing are blank
         self.history: list[Row] = []
         self.x: int = 0
@@ -117,24 +125,26 @@ class Screen:
             row = self.row(self.y)
             if self.x < len(row.cells) and row.cells[self.x] == CONTINUED:
                 self._free_half(row)
-            row.put(self.x, list(part), self.style, is_text=True)
+            row.put(self.x, list(part), self.style, is_text=self._is_older, keeps_half=self._is_older)
             self.x += len(part)
             at += len(part)
 
     def _free_half(self, row: Row) -> None:
         """Make a blank of half a wide character at the cursor, if what is before it is another character."""
         first = self._find_start(self.x)
-        cell = row.cells[first]
-        width = _width_of_cell(cell) if self.shape.is_joined else cell_width(cell[:1] or " ", is_joined=False)
-        if width == 1:
+        if self._is_narrow(row.cells[first]):
             row.cells[first + 1 : self.x + 1] = [BLANK] * (self.x - first)
+
+    def _is_narrow(self, cell: str) -> bool:
+        emoji = self.shape.emoji
+        return (width_of_cell(cell, emoji) if emoji else cell_width(cell[:1] or " ", emoji=emoji)) == 1
 
     def _print_char(self, char: str) -> None:
         """Print a character of any width."""
         if char.isascii():
             self._print_narrow(char)
-        elif not (self._join(char) if self.shape.is_joined else self._combine(char)):
-            self._print_cell(char, cell_width(char, is_joined=self.shape.is_joined))
+        elif not (self._join(char) if self.shape.emoji else self._combine(char)):
+            self._print_cell(char, cell_width(char, emoji=self.shape.emoji))
 
     def _print_cell(self, char: str, width: int) -> None:
         """Print a character as a cell of its own."""
@@ -154,9 +164,12 @@ class Screen:
         is_special = self.inserts or self.pen.draws[self.pen.shift]
         is_blank = char == " " and self.style in (None, PLAIN) and not is_special
         if not (is_blank and self.x >= self._count_allocated(row)):  # tmux leaves such a cell alone
-            row.put(self.x, [char, *[CONTINUED] * (width - 1)], self.style)
+            before = (row.cells[self.x : self.x + 1] or [BLANK])[0]
+            is_narrow = self._is_older and before not in (CONTINUED, TAB) and self._is_narrow(before)
+            cells = [char, *[CONTINUED] * (width - 1)]
+            row.put(self.x, cells, self.style, keeps_half=is_narrow or before == BLANK)
         last = self.columns - (not self.wraps)
-        self.x = min(self.x + width, last)
+        self.x = min(self.x + width, last) if width <= last else width  # tmux: an unsigned number below zero
 
     def _make_room(self, width: int) -> None:
         """Move the cells at the cursor to the right, in insert mode."""
@@ -185,7 +198,7 @@ class Screen:
             self._is_joiner_pending = True
             return True
         is_joined, self._is_joiner_pending = self._is_joiner_pending, False
-        if not is_joined and cell_width(char, is_joined=False) > 0:
+        if not is_joined and cell_width(char, emoji=EmojiCells.SEPARATE) > 0:
             return False
         if self.x > 0:
             row, column = self.row(self.y), self._find_start(self.x - 1)
@@ -211,26 +224,34 @@ class Screen:
 
     def _join(self, char: str) -> bool:
         """Add a character to the cell before it, as tmux 3.4 and newer do. Return False if it has its own."""
-        has_no_width = char in (JOINER, AS_EMOJI) or cell_width(char) == 0
+        emoji = self.shape.emoji
+        has_no_width = char in (JOINER, AS_EMOJI) or cell_width(char, emoji=emoji) == 0
         if self.x == 0:
             return has_no_width
         row, column = self.row(self.y), self._find_start(self.x - 1)
         cell = row.cells[column] if column < len(row.cells) else " "
-        if _width_of_cell(cell) != self.x - column and not cell.startswith(TAB):  # the cursor was moved
+        if width_of_cell(cell, emoji) != self.x - column and not cell.startswith(TAB):  # the cursor moved
             return has_no_width
-        is_part = joins_wide_cell(char)
         # To tmux a drawn line is a letter, and one that is printed as a character is not. We cannot tell.
-        is_narrow = cell.isascii() or cell in DRAWN_CHARS
-        is_wanted = not is_narrow if is_part else cell.endswith(JOINER)
+        is_part = cell not in DRAWN_CHARS and joins_wide_cell(char, cell, emoji)
+        is_wanted = is_part or cell.endswith(JOINER)
         if not (has_no_width or is_wanted) or not self._add_to_cell(row, column, char):
             return False
         if self.x - column == 1 and (char == AS_EMOJI or is_part):
             if self.x < self.columns:
                 row.widen(column, self.style)
                 self.x += 1
-            else:  # tmux moves the cursor back onto the cell
+            elif emoji is not EmojiCells.PAIRED:  # tmux moves the cursor back onto the cell
                 self.x = self.columns - 1
         return True
+
+    def use_cell_before(self) -> None:
+        """Take the cell before the cursor into use: tmux 3.4 and newer keep C1 characters there, unseen."""
+        if self.shape.emoji and self.x > 0:
+            row, column = self.row(self.y), self._find_start(self.x - 1)
+            cell = row.cells[column] if column < len(row.cells) else " "
+            if width_of_cell(cell, self.shape.emoji) == self.x - column:
+                row.combine(column, "", self.style)
 
     def print_lines(self, text: str) -> None:
         """Print whole lines of text and colours."""
@@ -375,11 +396,3 @@ class Screen:
         if style is not None and style.bg is not None:
             self.rows = [self.new_row(style) for _ in range(self.height)]
         self.row(self.y)
-
-
-def _width_of_cell(cell: str) -> int:
-    """Return how many columns a cell takes in tmux 3.4 and newer; 0 for the second half of a character."""
-    if not cell:
-        return 0
-    is_wide = AS_EMOJI in cell or any(map(joins_wide_cell, cell[1:]))
-    return 2 if is_wide else cell_width(cell[0])

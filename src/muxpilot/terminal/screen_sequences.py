@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from muxpilot.terminal.escapes import ALTERNATE_MODES
+from muxpilot.terminal.line_drawing import SET_CHOICES, SHIFTS
 from muxpilot.terminal.pen import Pen, SavedCursor
 from muxpilot.terminal.screen_edits import (
     delete_cells,
@@ -31,6 +32,7 @@ Parameters = Sequence[int | str | None]
 _CONTROL, _TEXT, _CSI, _ESCAPE = TokenKind.CONTROL, TokenKind.TEXT, TokenKind.CSI, TokenKind.ESCAPE
 # tmux knows these, too, and forgets what REP repeats; they draw nothing.
 _SILENT_SEQUENCES = frozenset(("c", ">c", ">m", "n", ">n", " q", ">q", "t"))
+_FIRST_C1 = "\x80"
 _SILENT_ESCAPES = frozenset(("=", ">", "\\", *"]P_^Xk"))
 
 
@@ -46,6 +48,8 @@ def apply_token(screen: Screen, token: Token) -> None:
             screen.last_char = ""
         if (act := CONTROLS.get(name)) is not None:
             act(screen)
+        elif name >= _FIRST_C1:
+            screen.use_cell_before()
     elif kind is _ESCAPE:
         _apply_escape(screen, name)
     else:
@@ -334,14 +338,10 @@ CONTROLS: dict[str, Callable[[Screen], None]] = {
     "\x0b": feed_line,
     "\x0c": feed_line,
     "\r": _return,
-    "\x0e": _shift(1),
-    "\x0f": _shift(0),
+    **{char: _shift(which) for char, which in SHIFTS.items()},
 }
 ESCAPES: dict[str, Callable[[Screen], None]] = {
-    "(0": _choose_set(0, draws=True),
-    "(B": _choose_set(0, draws=False),
-    ")0": _choose_set(1, draws=True),
-    ")B": _choose_set(1, draws=False),
+    **{name: _choose_set(which, draws=draws) for name, (which, draws) in SET_CHOICES.items()},
     "7": save_cursor,
     "8": restore_cursor,
     "#8": _fill_with_e,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muxpilot.records import record
+from muxpilot.terminal.width import EmojiCells
 
 # tmux has no wider window. On a screen like this a line is never continued in the next row.
 WIDEST = 10_000
@@ -14,7 +15,7 @@ class ScreenShape:
 
     columns: int
     rows: int
-    is_joined: bool = True  # tmux 3.4 and newer: an emoji of several characters has one cell
+    emoji: EmojiCells = EmojiCells.PAIRED
     repeats_all: bool = True  # tmux 3.5 and newer: REP also repeats characters that are not ASCII
 
 

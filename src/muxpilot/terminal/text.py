@@ -19,6 +19,7 @@ from itertools import pairwise
 from muxpilot.records import record
 from muxpilot.terminal.escapes import SGR
 from muxpilot.terminal.pen import SavedCursor
+from muxpilot.terminal.printable import is_printable_ascii
 from muxpilot.terminal.rows import BLANK, CONTINUED, TAB, Row
 from muxpilot.terminal.screen import Screen
 from muxpilot.terminal.shape import ANY_SHAPE, ScreenShape
@@ -61,10 +62,10 @@ def is_plain(text: str, *, follows: str = "") -> bool:
     lines = text.replace("\r\n", "\n") if "\r" in text else text
     if len(lines) + lines.count("\n") != len(text):  # a bare line feed does not return to the first column
         return False
-    if not lines.replace("\n", "").replace("\t", "").isprintable():
-        return False
-    if text.isascii():
+    if is_printable_ascii(lines):
         return True
+    if text.isascii() or not lines.replace("\n", "").replace("\t", "").isprintable():
+        return False
     if _PARTS_OF_EMOJI.search(text):
         return False
     first, *others = lines.split("\n")

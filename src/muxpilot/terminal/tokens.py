@@ -12,11 +12,12 @@ from collections.abc import Generator, Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from muxpilot.lazy_pattern import lazy_pattern
 from muxpilot.terminal.escapes import CSI, ESC, FOREIGN, STRING_BODIES, TOKEN
 
-_TOKEN = re.compile(TOKEN, re.DOTALL)
-_FOREIGN = re.compile(FOREIGN)
-_STRING_BODY = {kind: re.compile(body, re.DOTALL) for kind, body in STRING_BODIES.items()}
+_TOKEN = lazy_pattern(TOKEN, re.DOTALL)
+_FOREIGN = lazy_pattern(FOREIGN)
+_STRING_BODY = {kind: lazy_pattern(body, re.DOTALL) for kind, body in STRING_BODIES.items()}
 # Limits of tmux, which discards longer sequences.
 _MOST_PARAMETER_BYTES, _MOST_MARKS = 63, 3
 # Any sequence ends a string, except a device control string. tmux gives that up after five seconds; we have
