@@ -29,6 +29,7 @@ async def cycle(place: Place) -> None:
 async def cycles(number: int, at_once: int = 4) -> str:
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "keeper", "cat")
+        await cycle(place)  # it starts the pipe of the pane's journal, which stays with the pane
         before = _state(place)
         began, left = time.monotonic(), iter(range(number))
 

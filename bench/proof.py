@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.http import server
 from bench.measure import machine
 from bench.server import private_tmux
+from bench.version_1_defects import DEFECTS
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".cache" / "proof"
@@ -62,6 +63,7 @@ class Part:
     words: str
     run: Callable[[bool], tuple[bool, str]]
     is_timed: bool = False
+    notes: str = ""  # text below the result; it begins with a heading of the third level
 
 
 def ran(
@@ -175,6 +177,17 @@ def coverage_fuzz(is_quick: bool) -> tuple[bool, str]:  # noqa: FBT001 - one row
     return ran(*argv, os.environ.get("MUXPILOT_FUZZ_SECONDS", default), last=30)
 
 
+def terminal_notes() -> str:
+    """Return what the terminal proof compares, what still differs, and the defects of version 1."""
+    rows = ["| what | printed on 20 columns | version 1 | tmux and muxpilot |", "| --- | --- | --- | --- |"]
+    for name, defect in DEFECTS.items():
+        printed, before, wanted = (
+            f"`{text}`" for text in (repr(defect.printed)[1:-1], *map(" ⏎ ".join, defect[1:]))
+        )
+        rows.append(f"| {name} | {printed} | {before} | {wanted} |")
+    return "\n".join(((ROOT / "bench" / "terminal_notes.md").read_text(), *rows, ""))
+
+
 PARTS = {
     "faults": Part(
         "a tmux that fails, dies or hangs at the n-th thing asked, for every tool, n = 1 to 4; the catalogue",
@@ -188,6 +201,7 @@ PARTS = {
         "the same streams in a real tmux and in our terminal model look the same",
         script("terminal_proof", quick=("--sequences", "20000"), full=("--sequences", "1000000")),
         is_timed=True,
+        notes=terminal_notes(),
     ),
     "fuzz": Part(
         "fuzzing guided by coverage: tokenizer, screen, outputs, lines, control mode, marks, sanitizer",
@@ -292,13 +306,19 @@ def section(result: Result) -> str:
     head = f"## {result.name}: {PARTS[result.name].words}"
     return (
         f"{head}\n\n{verdict}, {result.seconds:.0f} s{depth}; {result.where}\n\n```text\n{result.told}\n```\n"
+        + with_notes(result.name)
     )
+
+
+def with_notes(name: str) -> str:
+    return f"\n{PARTS[name].notes}" if PARTS[name].notes else ""
 
 
 def earlier_sections() -> dict[str, str]:
     """Return the sections of the page as it stands: another machine may have run those parts."""
     sections = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:] if PAGE.exists() else []
-    return {re.split(r"[ :\n]", text[3:], maxsplit=1)[0]: f"{text.rstrip()}\n" for text in sections}
+    results = {re.split(r"[ :\n]", text[3:], maxsplit=1)[0]: text.partition("\n### ")[0] for text in sections}
+    return {name: f"{text.rstrip()}\n{with_notes(name)}" for name, text in results.items() if name in PARTS}
 
 
 def write_page() -> None:

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -35,9 +36,11 @@ VARIANTS = [sys.executable, "-P", str(Path(__file__).with_name("variants.py"))]
 VERSION_1 = "19f4b33"
 AT_ONCE = 10
 IN_FLIGHT = 50
+PROMPT = b"bench> "
 CALL_HEAD = ("what", "muxpilot", "version 1", "tmux process", "against tmux", "bar")
 START_HEAD = ("what", "muxpilot", "version 1", "SDK's bare server", "ratio", "bar")
 # At p50 and at p99, against a tmux process that does the same.
+COMMAND_BAR = 3.0  # times a bare control client, see ControlClient
 BARS = {"list-panes": (3.0, 2.5), "send-keys": (4.0, 2.5), "capture-pane": (4.0, 2.5)}
 CALLS: dict[str, dict[str, Any]] = {
     "list-panes": {},
@@ -99,6 +102,41 @@ class Client:
         self._process.stdin.flush()
 
 
+class ControlClient:
+    """A bare client of tmux's control mode: types a line into a pane, and reads until the next prompt."""
+
+    def __init__(self, socket: str, home: str) -> None:
+        self._home = home
+        self._tmux = ["tmux", "-u", "-S", socket]
+        new = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "bare", "-x", "200", "-y", "50"]
+        made = subprocess.run([*self._tmux, *new], check=True, capture_output=True, env=shell_variables(home))
+        self._pane = made.stdout.strip()
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([*self._tmux, "-C", "attach", "-t", "bare"], stdin=pipe, stdout=pipe)
+        self._lines = count(1)
+        self.run()
+
+    def run(self) -> None:
+        """Run `true`, with a number that no line before had."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        output = self._process.stdout.fileno()
+        while select.select([output], [], [], 0)[0]:
+            os.read(output, 65536)
+        line = b"true %d" % next(self._lines)
+        keys = b"send-keys -t %b -l '%b' ; send-keys -t %b Enter\n" % (self._pane, line, self._pane)
+        self._process.stdin.write(keys)
+        self._process.stdin.flush()
+        seen = b""
+        while PROMPT not in seen.partition(line)[2]:
+            seen += os.read(output, 65536)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+
+
 def version_1() -> list[str]:
     """Return the command that runs version 1."""
     folder = ROOT / ".cache" / f"source-{VERSION_1}"
@@ -158,7 +196,7 @@ def flight_row(clients: Mapping[str, Client], rounds: int) -> list[str]:
     return [f"list-panes, {IN_FLIGHT} in flight", *cells, "", "", ""]
 
 
-def command_row(clients: Mapping[str, Client], rounds: int) -> list[str]:
+def command_row(clients: Mapping[str, Client], bare: ControlClient, rounds: int) -> list[str]:
     panes = {name: client.call("create-session", name="shell")["paneId"] for name, client in clients.items()}
     ways: dict[str, Callable[[], object]] = {
         name: lambda client=client, name=name: client.call(  # type: ignore[misc]
@@ -166,9 +204,12 @@ def command_row(clients: Mapping[str, Client], rounds: int) -> list[str]:
         )
         for name, client in clients.items()
     }
-    taken = interleave(ways, rounds)
-    cells = [f"{taken[name].at(0.5):.1f} ms" for name in ("ours", "before")]
-    return ["execute-command true, p50", *cells, "", "", "see ./dev bench commands"]
+    taken = interleave(ways | {"bare": bare.run}, rounds)
+    ours, before, least = (taken[name].at(0.5) for name in ("ours", "before", "bare"))
+    verdict = "met" if ours <= COMMAND_BAR * least else "missed"
+    against = f"{ours / least:.1f}x a bare control client ({least:.2f} ms)"
+    cells = [f"{ours:.2f} ms", f"{before:.2f} ms", "", against, f"<= {COMMAND_BAR:g}x: {verdict}"]
+    return ["execute-command true, p50", *cells]
 
 
 def start_rows(rounds: int) -> Iterator[list[str]]:
@@ -181,18 +222,19 @@ def start_rows(rounds: int) -> Iterator[list[str]]:
             client.shake_hands()
             time.sleep(2)  # the manifest is written after a second
             client.close()
+        homes = dict.fromkeys(commands, home) | {"first": f"{home}/first"}
+        commands["first"] = commands["ours"]  # in a home without a manifest
         taken: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):
             for name, argv in commands.items():
-                taken[name].append(start_once(argv, home))
-        ours, before, bare = (Times(taken[name]).at(0.5) for name in ("ours", "before", "bare"))
+                shutil.rmtree(homes["first"], ignore_errors=True)
+                os.mkdir(homes["first"])
+                taken[name].append(start_once(argv, homes[name]))
+        ours, before, bare, first = (
+            Times(taken[name]).at(0.5) for name in ("ours", "before", "bare", "first")
+        )
         yield _start_row("start to tools/list, median", ours, before, bare)
-        manifests = Path(home) / ".cache" / "muxpilot"
-        first = []
-        for _ in range(rounds):
-            shutil.rmtree(manifests, ignore_errors=True)
-            first.append(start_once(commands["ours"], home))
-        yield _start_row("the same, without a manifest", Times(first).at(0.5), before, bare)
+        yield _start_row("the same, without a manifest", first, before, bare)
 
 
 def _start_row(what: str, ours: float, before: float, bare: float) -> list[str]:
@@ -240,7 +282,10 @@ def measure(arguments: argparse.Namespace) -> tuple[list[list[str]], list[list[s
         spare, _ = stack.enter_context(private_tmux())
         calls = list(call_rows(clients, spare, arguments.rounds))
         calls.append(flight_row(clients, arguments.rounds // IN_FLIGHT))
-        calls.append(command_row(clients, arguments.rounds // 5))
+        plain, home = stack.enter_context(private_tmux())
+        control = ControlClient(plain, home)
+        stack.callback(control.close)
+        calls.append(command_row(clients, control, arguments.rounds // 5))
         memory = memory_row(clients, bare)
     return calls, [*start_rows(arguments.starts), memory]
 
@@ -251,14 +296,22 @@ def private_tmux() -> Iterator[tuple[str, str]]:
     folder = tempfile.mkdtemp(prefix="mx", dir="/tmp")
     tmux = ["tmux", "-u", "-S", f"{folder}/s", "-f", "/dev/null"]
     quiet = "stty -echo; exec cat >/dev/null"
+    for file in (".bashrc", ".bash_profile"):
+        Path(folder, file).write_text(f"PS1='{PROMPT.decode()}'\n")
     try:
-        subprocess.run([*tmux, "new-session", "-d", "-x", "200", "-y", "50", quiet], check=True)
+        new = [*tmux, "new-session", "-d", "-x", "200", "-y", "50", quiet]
+        subprocess.run(new, check=True, env=shell_variables(folder))
         for _ in range(3):
             subprocess.run([*tmux, "new-window", "-d", "exec sleep 1000"], check=True)
         yield f"{folder}/s", folder
     finally:
         subprocess.run([*tmux, "kill-server"], check=False)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def shell_variables(home: str) -> dict[str, str]:
+    """Return variables with which shells of a tmux server start the same on every machine."""
+    return {**os.environ, "HOME": home, "SHELL": "/bin/bash", "TERM": "xterm-256color"}
 
 
 def main() -> None:

@@ -35,6 +35,18 @@ CONTROLS = (
     "\x7f",
     "\x05",
     "\x18",
+    "\x1a",
+)
+# Eight-bit controls as characters, for which tmux draws nothing; and bytes that are no UTF-8, before text.
+C1 = ("\u0084", "\u0085", "\u008d", "\u0090", "\u009b", "\u009c", "\u009d", "\u009b2J", "\u0085x")
+NO_TEXT = (
+    "\udcff.",
+    "\udcc3(",
+    "\udce4\udcb8 ",
+    "\udc80x",
+    "\udcf0\udc9f\udc8ey",
+    "\udc9b3C",
+    "\udcc0\udc80z",
 )
 ESCAPES = (
     "7",
@@ -56,6 +68,11 @@ ESCAPES = (
     "%G",
     "(A",
     "l",
+    "c",
+    "n",
+    "o",
+    "#3",
+    "6",
 )
 COUNTED = "ABCDEFGLMPSTX@ZbdI`aetg"
 STYLES = (
@@ -109,6 +126,16 @@ PRIVATE = (
     "1049;25",
     "",
 )
+# Strings that do not end: a sequence ends most of them, and nothing but ST ends a device control string.
+ENDLESS = (
+    "\x1b]0;title ",
+    "\x1b_apc ",
+    "\x1b^pm ",
+    "\x1bktitle ",
+    "\x1bXsos ",
+    "\x1bP1;2|dcs ",
+    "\x1b]52;c;aGk=",
+)
 STRINGS = (
     *(
         "\x1b]0;title\x07",
@@ -156,6 +183,15 @@ ODD = (
         "\x1b\x1b[C",
         "\x1b[1;2;3;4J",
     ),
+    *(
+        "\x1b[5\x1aC",
+        "\x1b\x18[C",
+        "\x1b(\x1a0",
+        "\x1b]0;a\x1ab",
+        "\x1b]0;a\x18b",
+        "\x1bPq\x18\x1b\\",
+        "\x1b[1;2\x7fH",
+    ),
 )
 
 
@@ -168,11 +204,11 @@ def _text(random: Random) -> str:
 
 
 def _control(random: Random) -> str:
-    return random.choices(CONTROLS, (6, 5, 12, 5, 6, 1, 1, 2, 3, 1, 1, 1, 1, 1))[0]
+    return random.choices(CONTROLS, (6, 5, 12, 5, 6, *[1] * 2, 2, 3, *[1] * 6))[0]
 
 
 def _escape(random: Random) -> str:
-    return "\x1b" + random.choices(ESCAPES, (4, 4, 3, 3, 4, 2, 4, 3, 2, 2, *[1] * 9))[0]
+    return "\x1b" + random.choices(ESCAPES, (4, 4, 3, 3, 4, 2, 4, 3, 2, 2, *[1] * 14))[0]
 
 
 def _counted(random: Random) -> str:
@@ -200,11 +236,25 @@ def _mode(random: Random) -> str:
     )
 
 
+def _at_margin(random: Random) -> str:
+    """Go to the last columns or rows, then print what may not fit there."""
+    place = random.choice(("\x1b[999C", "\x1b[999G\x1b[D", "\x1b[999;999H", "\x1b[999G\x1b[2D"))
+    return place + random.choice(
+        (*WIDE, *MARKS, *EMOJI, "ab", "\t", "x\x1b[3b", "\b", "\x1b[@", "\x1b[P", "\x1b[K")
+    )
+
+
+def _framed(random: Random) -> str:
+    """Set a scroll region, with or without origin mode, and do something in it."""
+    region = f"\x1b[{random.randint(1, 3)};{random.randint(3, 7)}r\x1b[?6{random.choice('hl')}"
+    return region + random.choice((_place, _counted, _erase, _control))(random)
+
+
 def _saved(random: Random) -> str:
     return random.choice(("\x1b[s", "\x1b[u"))
 
 
-Rule = tuple[int, Callable[[Random], str]]
+Rule = tuple[float, Callable[[Random], str]]
 GRAMMAR: Sequence[Rule] = (
     (30, _text),
     (18, _control),
@@ -218,6 +268,11 @@ GRAMMAR: Sequence[Rule] = (
     (8, lambda random: f"\x1b[{random.choice(STYLES)}m"),
     (2, lambda random: random.choice(STRINGS)),
     (2, lambda random: random.choice(ODD)),
+    (4, _at_margin),
+    (2, _framed),
+    (1, lambda random: random.choice(C1)),
+    (1, lambda random: random.choice(NO_TEXT)),
+    (0.3, lambda random: random.choice(ENDLESS)),
 )
 
 

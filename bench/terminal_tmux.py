@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muxpilot.terminal.capture_text import decode_styled_rows
+from muxpilot.terminal.capture_text import decode_styled_rows, looks_drawn
 from muxpilot.terminal.cells import CellStyle, ScreenCell, parse_screen
 from muxpilot.terminal.screen import Screen
 from muxpilot.terminal.shape import ScreenShape
+from muxpilot.terminal.width import EmojiCells
+from muxpilot.tmux.objects.capture import write_blanks
 from muxpilot.tmux.version import parse as parse_version
+from muxpilot.tmux.version import screen_shape
 
 LIMIT_S = 30.0
 # The pane writes to its terminal what comes through the FIFO, and never ends.
@@ -32,6 +37,7 @@ START = "\x18\x1b\\\x1b[?1049l\x1bc\x1b7\x1b[?1049h\x1b[?1049l\x1bc\x1b[3J"
 END = "\x18\x1b\\"
 
 
+C1 = re.compile("[\x80-\x9f]")
 Row = list[tuple[str, CellStyle]]
 
 
@@ -50,6 +56,7 @@ class DrawingPane:
 
     def __init__(self, client: subprocess.Popen[bytes], shape: ScreenShape, fifo: int, target: str) -> None:
         self.shape = shape
+        self.is_newer = False  # tmux 3.6 and newer
         self._client, self._fifo, self._target = client, fifo, target
         self._number = 0
 
@@ -73,10 +80,20 @@ class DrawingPane:
         history = state["history_size"]
         # Twice the columns: a wide character that lost its second half is captured whole. Part by part: where
         # the cursor was moved, an emoji is not joined to what is beside it.
-        every = parse_screen(screen, 2 * self.shape.columns, len(screen), is_joined=False).rows
+        size = (2 * self.shape.columns, len(screen))
+        every = parse_screen(write_blanks(screen), *size, emoji=EmojiCells.SEPARATE).rows
         cells = [strip(row) for row in every]
         lines = decode_styled_rows([row.encode() for row in joined], colors=False, keeps_blanks=True)
-        return Shown(cells[history:], cells[:history], tidy_lines(lines), state)
+        return Shown(cells[history:], cells[:history], tidy_lines(write_blanks(lines)), state)
+
+    def misses_drawing(self, text: str) -> bool:
+        """Return True if the pane then shows line drawing, and a capture without styles does not tell it."""
+        self.draw(text)
+        plain, styled = self._ask(
+            f"capture-pane -p -t {self._target}", f"capture-pane -p -e -t {self._target}"
+        )
+        is_drawn = any("\x0e" in row for row in styled)
+        return is_drawn and not looks_drawn([row.encode() for row in plain])
 
     def _ask(self, *commands: str) -> list[list[str]]:
         """Return what each command prints, all of one moment."""
@@ -102,7 +119,8 @@ class DrawingPane:
 @contextmanager
 def drawing_panes(sizes: Sequence[tuple[int, int]], binary: str = "tmux") -> Iterator[list[DrawingPane]]:
     """Start a private tmux with a pane of each size (columns and rows)."""
-    version = parse_version(subprocess.run([binary, "-V"], capture_output=True, text=True, check=True).stdout)
+    told = subprocess.run([binary, "-V"], capture_output=True, text=True, check=True).stdout
+    version = parse_version(told)
     with tempfile.TemporaryDirectory(prefix="terminal-proof-") as folder:
         settings = Path(folder) / "tmux.conf"
         settings.write_text(SETTINGS)
@@ -126,8 +144,9 @@ def drawing_panes(sizes: Sequence[tuple[int, int]], binary: str = "tmux") -> Ite
                     stdout=subprocess.PIPE,
                 )
                 clients.append(client)
-                shape = ScreenShape(columns, rows, is_joined=version >= (3, 4), repeats_all=version >= (3, 5))
+                shape = screen_shape(columns, rows, told)
                 panes.append(DrawingPane(client, shape, fifos[-1], f"s{number}:0.0"))
+                panes[-1].is_newer = version >= (3, 6)
                 panes[-1]._read_block()
             yield panes
         finally:
@@ -142,10 +161,17 @@ def environment() -> dict[str, str]:
     return {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
 
 
-def draw_model(text: str, shape: ScreenShape) -> Shown:
-    """Return what our own screen shows of the same text."""
+def draw_model(text: str, shape: ScreenShape, *, is_newer: bool = False, pieces: int = 1) -> Shown:
+    """Return what our own screen shows of the same text, given in so many pieces of bytes.
+
+    tmux 3.6 and newer draw a replacement character for bytes that are no UTF-8, older ones draw nothing.
+    """
     screen = Screen(shape, has_styles=True)
-    screen.write(f"{START}{text}{END}")
+    data = f"{START}{text}{END}".encode("utf-8", "surrogateescape")
+    decoder = codecs.getincrementaldecoder("utf-8")("replace" if is_newer else "ignore")
+    size = len(data) // pieces + 1
+    for at in range(0, len(data), size):
+        screen.write(decoder.decode(data[at : at + size]))
     screen.row(screen.height - 1)
     read = [
         strip([ScreenCell(text, 1, style) for text, style in zip(row.cells, row.styles, strict=True) if text])
@@ -173,19 +199,25 @@ def draw_model(text: str, shape: ScreenShape) -> Shown:
 
 
 def strip(row: Sequence[ScreenCell]) -> Row:
-    """Return each character with its style, without the blanks at the end.
+    """Return each character with its style, without what cannot be seen.
 
-    tmux does not capture those that were only erased.
+    That is the blanks at the end, of which tmux does not capture those that were only erased; the colour of
+    an underline where there is none, which tmux does not always keep; and C1 characters, which tmux 3.4 and
+    newer keep in the cell before them.
     """
-    cells = [(char, cell.style) for cell in row for char in cell.text]
+    cells = [(char, _visible(cell.style)) for cell in row for char in C1.sub("", cell.text)]
     while cells and cells[-1][0] == " ":
         cells.pop()
     return cells
 
 
+def _visible(style: CellStyle) -> CellStyle:
+    return style if style.underline or style.line is None else replace(style, line=None)
+
+
 def tidy_lines(lines: Sequence[str]) -> list[str]:
     """Return the text of lines without blanks at their ends and blank lines at the end of all."""
-    texts = [line.rstrip(" ") for line in lines]
+    texts = [C1.sub("", line).rstrip(" ") for line in lines]
     while texts and not texts[-1]:
         texts.pop()
     return texts
