@@ -42,6 +42,8 @@ class ShellTiming:
     # Inside ssh only the text on the screen says that a shell is at its prompt. A pause in a remote
     # program's output must not be taken for one.
     remote_quiet_s: float = 0.4
+    # The look after that time comes so much later: a timer that fires early would find it not yet over.
+    quiet_margin_s: float = 0.005
     # Our private key answers at once, unless the binding is gone.
     key_answer_s: float = 0.5
     # bash removes a half-typed line before our key answers, and draws it again: at once, if it gets the CPU.
@@ -222,6 +224,8 @@ class JobTiming:
 class PeopleTiming:
     """Times of questions to people (`people/`), in seconds."""
 
+    # A client that declines sooner than a person can read does so by itself: it cannot ask.
+    shortest_answer_s: float = 0.25
     # A popup does not cover a person who types: it waits for a pause, for a bounded time. tmux tells the time
     # of the last key in whole seconds.
     typing_pause_s: float = 2.0

@@ -249,15 +249,16 @@ async def run_call(place: Place, tool: str, arguments: dict[str, object]) -> tup
 
 
 async def test_of_a_flood_in_the_gap_the_newest_output_is_kept(place: Place, witness: Witness) -> None:
-    barrier, last = make_barrier(place), 5_500_000  # 41 MB, more than two caps
-    async with killed_server(place) as first:
+    barrier, last = make_barrier(place), 700_000  # 5.5 MB, more than two caps
+    args = write_config(place, journal_cap_bytes=2 << 20)
+    async with killed_server(place, *args) as first:
         asked = witness.make_command("silent", await create_pane(place, first))
         text = asked.text.replace("; ", f"; {barrier.command}; seq {last}; ", 1)
         running = await first.call("execute-command", paneId=asked.pane, command=text, waitMs=0)
         await is_written(witness.begun, asked.number)
     barrier.open()
     await is_written(witness.ended, asked.number)
-    async with one_server(place) as second:
+    async with one_server(place, *args) as second:
         told = await call_and_wait(
             second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS, maxOutputBytes=65536
         )

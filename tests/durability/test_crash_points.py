@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from tests.durability.test_after_restart import is_written
 from tests.rigs.crash_points import CrashPlan, find_missing_points
 from tests.rigs.muxpilots import call_and_wait, killed_server, one_server
 from tests.rigs.shell_panes import create_pane
+from tests.rigs.waiting import eventually
 from tests.rigs.wire import LIMIT_S, Place, Wire
 from tests.rigs.witness import FINAL, Witness, WitnessedCommand, find_repeated, find_untruth
 
@@ -152,3 +155,46 @@ async def test_a_crash_at_any_step_of_catching_up_harms_nothing(place: Place, wi
     assert not is_killed, f"still killed after {step} steps"
     assert inquiry.close() == []
     assert {command.number for command in asked} <= set(witness.begun())
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+
+
+async def is_stopped_during(wire: Wire, pending: asyncio.Future[Any]) -> bool:
+    """Wait until a server is stopped, or has answered before."""
+
+    async def is_settled() -> bool:
+        return pending.done() or is_stopped(wire.pid)
+
+    await eventually(is_settled)
+    return not pending.done()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+async def test_a_muxpilot_stopped_at_any_step_holds_nobody_up_and_types_nothing_twice(
+    place: Place, witness: Witness, shell: str
+) -> None:
+    plan = CrashPlan(Path(place.socket).parent, signal.SIGSTOP)
+    faults, step, was_stopped = [], 0, True
+    async with plan.serve(place) as first, one_server(place) as second:
+        await first.shake_hands()
+        while was_stopped and step < MOST_STEPS:
+            step += 1
+            pane = await create_pane(place, second, shell)
+            for wire in (second, first):
+                await wire.call("execute-command", paneId=pane, command="true")
+            mine, other = witness.make_command("fails", pane), witness.make_command("quick", pane)
+            plan.arm(step)
+            pending = await first.start_call("execute-command", paneId=pane, command=mine.text)
+            was_stopped = await is_stopped_during(first, pending)
+            steps = plan.disarm()
+            told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text)
+            os.kill(first.pid, signal.SIGCONT)
+            answer = (await asyncio.wait_for(pending, LIMIT_S))["result"].get("structuredContent", {})
+            if not other.is_told_by(told) or not mine.is_told_by(answer):
+                faults.append(f"step {step} ({steps[-1:]}): {told}; {answer}")
+    assert not was_stopped, f"still stopped after {step} steps"
+    assert faults == []
+    assert find_repeated(witness.begun()) == []

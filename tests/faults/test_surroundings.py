@@ -22,6 +22,7 @@ from muxpilot.errors import BadInput, Refused
 from tests.rigs.tmux_trees import second_tmux
 from tests.rigs.waiting import LIMIT_S
 from tests.rigs.wire import Place, Wire, private_place, serving
+from tests.shells.conftest import Barrier
 
 SOURCE = Path(__file__).parents[2] / "src" / "muxpilot"
 
@@ -142,6 +143,25 @@ async def test_a_clock_that_jumps_neither_ends_nor_prolongs_a_wait(place: Place,
     first, *_, last = (json.loads(line)["ts"] for line in log.read_text().splitlines())
     gone = datetime.fromisoformat(last) - datetime.fromisoformat(first)
     assert round(gone / timedelta(days=1)) == days  # it really jumped
+
+
+@pytest.mark.parametrize("days", [400, -400])
+async def test_what_was_kept_before_the_clock_jumped_is_told(place: Place, days: int) -> None:
+    barrier = Barrier(place.home / "barrier")
+    async with place.serve() as first:
+        await first.shake_hands()
+        pane = (await first.call("create-session"))["paneId"]
+        done = await first.call("execute-command", paneId=pane, command="echo done")
+        text = f"{barrier.command}; echo over; sh -c 'exit 3'"
+        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
+        await first.kill()
+    async with serve_with_wrong_clock(place) as (second, clock):
+        clock.write_text(str(days * 86_400))
+        barrier.open()
+        for asked, wanted in ((done, ("done\n", 0)), (running, ("over\n", 3))):
+            told = await second.call("get-command-result", commandId=asked["commandId"], waitMs=20_000)
+            assert (told["output"], told["exitCode"]) == wanted, told
+            assert told["elapsedMs"] < 60_000
 
 
 async def test_a_newer_tmux_program_works_on_the_server_that_still_runs(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""A server process that ends by SIGKILL after the k-th step of a command's life.
+"""A server process that ends by SIGKILL, or is stopped by SIGSTOP, after the k-th step of a command's life.
 
 A step is a call of one of the functions in `POINTS`: a record is written, or tmux is asked. The functions are
 wrapped in the server's process before muxpilot's main function runs; muxpilot knows nothing of it.
@@ -6,6 +6,7 @@ wrapped in the server's process before muxpilot's main function runs; muxpilot k
 
 from __future__ import annotations
 
+import signal
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,7 @@ POINTS = (
 _PRELUDE = """
 import functools, importlib, inspect, os, signal
 
-PLAN, COUNT = {plan!r}, {count!r}
+PLAN, COUNT, SIGNAL = {plan!r}, {count!r}, {signal!r}
 
 def count_step(name):
     try:
@@ -34,7 +35,9 @@ def count_step(name):
     with open(COUNT, "a") as count:
         count.write(name + "\\n")
     if left <= 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.unlink(PLAN)
+        os.kill(os.getpid(), SIGNAL)
+        return
     with open(PLAN, "w") as plan:
         plan.write(str(left))
 
@@ -63,15 +66,17 @@ for point in {points!r}:
 
 
 class CrashPlan:
-    """The plan of one server: after how many steps it ends, and the steps that it took."""
+    """The plan of one server: after how many steps it gets the signal, and the steps that it took."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, number: signal.Signals = signal.SIGKILL) -> None:
+        self._signal = number
         self._plan = folder / "crash-plan"
         self._steps = folder / "crash-steps"
 
     def serve(self, place: Place, *args: str) -> AbstractAsyncContextManager[Wire]:
         """Start a server that follows the plan."""
-        prelude = _PRELUDE.format(plan=str(self._plan), count=str(self._steps), points=POINTS)
+        files = {"plan": str(self._plan), "count": str(self._steps)}
+        prelude = _PRELUDE.format(**files, points=POINTS, signal=int(self._signal))
         return place.serve("--scope", "all", *args, prelude=prelude)
 
     def arm(self, steps: int) -> None:

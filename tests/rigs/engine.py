@@ -147,6 +147,20 @@ def _client_ttys(binary: str, socket: str) -> list[str]:
     return subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False).stdout.split()
 
 
+async def as_kept(tmux: Tmux, text: str) -> str:
+    """Return a title, or the name of a new window, as tmux keeps it: from 3.7 on it doubles a backslash."""
+    is_doubled = await tmux.connection.server_version() >= (3, 7)
+    return text.replace("\\", "\\\\") if is_doubled else text
+
+
+async def can_name_buffer(tmux: Tmux, name: str) -> bool:
+    """Tell whether tmux finds a buffer again by the name that it was given.
+
+    From 3.7 on, `set-buffer -a -b NAME` doubles a backslash each time, and so writes to another buffer.
+    """
+    return "\\" not in name or await tmux.connection.server_version() < (3, 7)
+
+
 def has_run_nothing(raw: Raw, canary: Path) -> bool:
     """Tell whether no command created the canary. A command that tmux starts later has finished by then."""
     raw("run-shell", "true")

@@ -72,9 +72,12 @@ class Container:
             self.pid = json.loads(info.read())["child-pid"]
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == b"ready\n"
-        given = shlex.join(f"{name}={value}" for name, value in self.variables.items())
-        clean = f"env -i {given} " if self.variables else ""
-        self.root.with_name("enter").write_text(f'exec nsenter -t {self.pid} -m -p {clean}"$@"\n')
+        self.root.with_name("enter").write_text(f'exec {shlex.join(self._nsenter)} "$@"\n')
+
+    @property
+    def _nsenter(self) -> list[str]:
+        given = [f"{name}={value}" for name, value in self.variables.items()]
+        return ["nsenter", "-t", str(self.pid), "-m", "-p", *(("env", "-i", *given) if given else ())]
 
     def stop(self) -> None:
         """End the container with everything in it, as `docker kill` does."""
@@ -90,7 +93,7 @@ class Container:
     def run(self, *argv: str) -> str:
         """Run a program inside, and return what it prints."""
         done = subprocess.run(
-            [*self.words, *argv], capture_output=True, text=True, timeout=LIMIT_S, check=False
+            [*self._nsenter, *argv], capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
         assert done.returncode == 0, f"{argv}: {done.stderr}"
         return done.stdout.rstrip("\n")
@@ -98,6 +101,25 @@ class Container:
     def tmux(self, *args: str) -> str:
         """Run tmux inside, as a person there would."""
         return self.run("tmux", "-u", *args)
+
+    def kill_connections(self) -> list[int]:
+        """Kill every `nsenter` into the container with what it has started, but not tmux. Return their pids.
+
+        nsenter gives its own pipes to the program inside: to kill it alone would break no connection.
+        """
+        listed = subprocess.run(["pgrep", "-f", f"nsenter -t {self.pid} "], capture_output=True, text=True)
+        waiting = [int(pid) for pid in listed.stdout.split()]
+        for pid in waiting:
+            waiting += _children(pid)
+        for pid in waiting:
+            send_signal(pid, signal.SIGKILL)
+        return waiting
+
+    def use_busybox(self, *applets: str) -> None:
+        """Let busybox be the shell and these programs, as in an image of Alpine."""
+        for name in ("sh", *applets):
+            (self.root / "bin" / name).unlink(missing_ok=True)
+            (self.root / "bin" / name).symlink_to("busybox")
 
     def processes(self) -> list[int]:
         """Return the pids, as they are outside, of all processes inside."""
@@ -110,6 +132,13 @@ class Container:
             except OSError:
                 continue
         return found
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:  # it has ended
+        return []
 
 
 def _skip_without_namespaces() -> None:

@@ -20,7 +20,7 @@ PACKAGES = {
     "@modelcontextprotocol/client": "2.4.0",
     "@anthropic-ai/mcpb": "2.1.2",
 }
-CLAUDE = {"@anthropic-ai/claude-code": "2.1.197"}
+CLAUDE = {"@anthropic-ai/claude-code": "2.1.327"}
 
 
 def _cache_folder() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muxpilot.shell_table import SHELLS, ShellKind, exit_code
-from muxpilot.shell_table.integration import prompt_text, shell_of_versions, start_text
+from muxpilot.shell_table.integration import one_line, prompt_text, shell_of_versions, start_text
 from muxpilot.shell_table.startup import ShellStart, start_with_marks, start_without_marks
 from tests.rigs.waiting import LIMIT_S
 
@@ -47,6 +47,14 @@ def test_a_shell_understands_its_scripts(shell: ShellKind) -> None:
     for text in (start_text(shell, "0" * 32), prompt_text(shell, "0" * 32, line_holds="file", wipe="")):
         assert "@" not in text.replace("@P}", "").replace("[@]", "").replace("(@", "")
         subprocess.run([program, *applet, "-n"], input=text.encode(), check=True, timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("shell", SHELLS.values(), ids=lambda shell: shell.name)
+def test_a_script_fits_into_one_line_of_a_terminal(shell: ShellKind) -> None:
+    if shell.script:
+        text = prompt_text(shell, "0" * 32, line_holds="0" * 16, wipe="0" * 100)
+        assert len(one_line(text)) < 4000  # Linux cuts a line at 4095 bytes
+        assert "\n#" not in text  # comments cost bytes too
 
 
 def test_a_new_shell_finds_a_file_whichever_it_is(tmp_path: Path) -> None:

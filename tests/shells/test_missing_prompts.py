@@ -28,7 +28,7 @@ def _status(serial: int) -> bytes:
 async def test_the_wait_for_an_earlier_prompt_does_not_end_a_later_one() -> None:
     scanner, trace, checks, done = MarkScanner(), area("shells"), [], asyncio.Event()
     scanner.nonces.add(_NONCE)
-    stack = ShellStack(scanner, lambda: None)
+    stack = ShellStack(scanner)
     shell = NestedShell(_NONCE, SHELLS["bash"], MarkOrder(7, 1), trace, depth=0)
     shell.phase = Phase.RUNNING
     stack.shells.append(shell)

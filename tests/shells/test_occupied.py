@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.processes.state import ForegroundState, read_state
+from muxpilot.shells import pane_context
+from muxpilot.shells.occupant import Obstacle
+from muxpilot.shells.prompt_ready import PromptWaiter
+from muxpilot.tmux import PaneId
 from tests.shells.conftest import SHELLS, Desk
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -276,3 +281,57 @@ async def test_a_shell_that_a_person_started_inside_another_takes_commands(desk:
     assert (answer["status"], answer["output"]) == ("completed", "inner\n")
     assert (await desk.run(pane, "exit 4"))["exitCode"] in (4, None)
     assert (await desk.run(pane, "echo $level"))["output"] == "outer\n"
+
+
+OCCUPANT = Obstacle("A program is running in the pane.", "Wait for it", is_occupant=True)
+
+
+async def test_what_is_in_front_for_one_late_look_is_no_occupant(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane = await desk.own_pane()
+    await desk.run(pane, "true")
+    find_obstacle, looks = PromptWaiter._find_obstacle, list[float]()
+
+    async def find_late(waiter: PromptWaiter) -> Obstacle | None:
+        assert waiter._command is not None
+        if waiter._command.elapsed_s <= waiter._pane.timing.occupied_s:
+            return Obstacle("The pane is busy.")
+        looks.append(waiter._command.elapsed_s)
+        return OCCUPANT if len(looks) == 1 else await find_obstacle(waiter)
+
+    monkeypatch.setattr(PromptWaiter, "_find_obstacle", find_late)
+    assert (await desk.run(pane, "echo ran"))["output"] == "ran\n"
+    assert len(looks) > 1
+
+
+async def test_a_shell_that_is_busy_with_its_own_prompt_is_no_occupant(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane = await desk.own_pane()
+    await desk.run(pane, "true")
+    known = desk.app.services.shells.find_pane(desk.app.servers.default, PaneId(pane))
+    assert known is not None
+    assert known.stack.innermost is not None
+    busy = ForegroundState(
+        None,
+        is_known=True,
+        foreground_pid=known.stack.innermost.pid,
+        foreground_cmd="bash",
+        is_shell=True,
+        evidence="runs, or waits for something else",
+    )
+    began = asyncio.get_running_loop().time()
+    busy_s = 3 * known.pane.timing.occupied_s
+
+    def is_busy() -> bool:
+        return asyncio.get_running_loop().time() < began + busy_s
+
+    async def read_busy_state(pane: object) -> ForegroundState:
+        return busy if is_busy() else await read_state(known.pane.row)
+
+    # A program of the prompt has the terminal in the moment in which it is looked for.
+    monkeypatch.setattr(known.pane, "is_in_foreground", lambda shell: not is_busy())
+    monkeypatch.setattr(pane_context, "read_state", read_busy_state)
+    assert (await desk.run(pane, "echo ran"))["output"] == "ran\n"
+    assert not is_busy()

@@ -181,6 +181,26 @@ async def test_prompts_that_are_built_anew_keep_their_marks(desk: Desk) -> None:
     assert "more> " in screen
 
 
+ADDED_HOOKS = {
+    "after": 'PROMPT_COMMAND="$PROMPT_COMMAND; hook"',
+    "close": 'PROMPT_COMMAND="${PROMPT_COMMAND:+$PROMPT_COMMAND;}hook"',
+    "before": 'PROMPT_COMMAND="hook;$PROMPT_COMMAND"',
+    "element": "PROMPT_COMMAND+=(hook)",
+}
+
+
+@pytest.mark.parametrize("how", ADDED_HOOKS)
+async def test_a_hook_that_is_added_to_ours_gets_the_status_and_prints_no_output(
+    desk: Desk, how: str
+) -> None:
+    pane = await desk.own_pane()
+    await desk.run(pane, f"hook() {{ seen=$?; echo from-the-hook; }}; {ADDED_HOOKS[how]}")
+    answer = await desk.run(pane, "echo out; sh -c 'exit 7'")
+    assert (answer["output"], answer["exitCode"]) == ("out\n", 7)
+    assert (await desk.run(pane, "echo $seen"))["output"] == "7\n"
+    assert "syntax error" not in desk.screen(pane)
+
+
 FORGETFUL = {
     "bash": "PROMPT_COMMAND=(':')",
     "zsh": "precmd_functions=()",

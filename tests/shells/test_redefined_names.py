@@ -86,6 +86,19 @@ async def test_commands_end_if_the_words_that_protect_us_are_redefined(desk: Des
     await check_commands(desk, pane, shell)
 
 
+# What that function prints is in the output. Where zsh must be asked about its line, it cannot answer.
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_builtin_that_does_something_else_holds_nothing_up(desk: Desk, shell: str) -> None:
+    pane = await desk.own_pane(shell)
+    await desk.run(pane, f"builtin() {{ {PRINT_FAKE}; }}")
+    for code in (3, 0, 5):
+        answer = await desk.run(pane, f"/bin/sh -c 'exit {code}'")
+        if shell == "bash" or answer["status"] != "lost":
+            assert answer["exitCode"] == code, answer
+        else:
+            assert "did not take muxpilot's marks" in answer["reason"], answer
+
+
 @pytest.mark.parametrize("name", ["printf", "functions", "math", "echo", "bind", "commandline", "count"])
 async def test_names_that_fish_itself_uses_around_a_command_end_nothing(desk: Desk, name: str) -> None:
     pane = await desk.own_pane("fish")

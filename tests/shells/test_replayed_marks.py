@@ -112,8 +112,14 @@ async def test_a_shell_that_a_person_opened_inside_takes_the_next_command(
 ) -> None:
     pane = await desk.own_pane(shell)
     await desk.run(pane, "true")
+    outer_pid = (await desk.call("pane-state", paneId=pane))["foregroundPid"]
     desk.type_as_person(pane, f"{NESTED[inner]}", "Enter")
-    await desk.wait_for_program(pane, inner)
+
+    async def is_inside() -> bool:
+        state = await desk.call("pane-state", paneId=pane)
+        return bool(state["foregroundPid"] != outer_pid and state["foregroundCmd"] == inner)
+
+    await eventually(is_inside)
     answer = await desk.run(pane, f"echo ${inner.upper()}_VERSION")
     assert answer["output"].strip()[:1].isdigit()
     assert (await desk.run(pane, "exit 6"))["exitCode"] == 6

@@ -38,7 +38,7 @@ class Reader:
 
     def __init__(self, saved: str | None = None) -> None:
         self.scanner = MarkScanner()
-        self.stack = ShellStack(self.scanner, lambda: None)
+        self.stack = ShellStack(self.scanner)
         self.scanner.nonces |= {OUTER, INNER}
         if saved is not None:
             self.stack.restore(json.loads(saved))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.tmux import PaneId
 from tests.rigs import sshd
 from tests.rigs.waiting import eventually
 from tests.shells.conftest import Desk
+from tests.shells.test_replayed_marks import CLOCK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -133,3 +135,35 @@ async def test_what_waits_for_a_far_shell_is_lost_with_the_connection(desk: Desk
     assert (lost["status"], lost["output"]) == ("lost", ""), lost
     assert "exit code 3" in lost["reason"]
     assert (await desk.get_result(opened))["exitCode"] == 3
+
+
+async def test_a_far_prompt_that_draws_itself_each_second_holds_nothing_up(desk: Desk, far: Far) -> None:
+    desk.find_program("zsh")
+    pane = await desk.own_pane()
+    outer = await desk.run(pane, f"{far.ssh} '{SHELLS['zsh']}'")
+    assert (outer["status"], outer["waitingForInput"]) == ("running", True), outer
+    await desk.run(pane, CLOCK)
+    stream = desk.app.servers.default.streams.find_stream(PaneId(pane))
+    assert stream is not None
+    begin = stream.end
+
+    async def is_drawn_again() -> bool:
+        return stream.read(begin, stream.end).count(b"\x1b]133;B;") > 2
+
+    await eventually(is_drawn_again)
+    for number in range(4):
+        answer = await desk.run(pane, f"sleep 0.{number}; sh -c 'exit {number}'")
+        assert (answer["status"], answer["exitCode"]) == ("failed" if number else "completed", number), answer
+
+
+async def test_a_far_shell_that_redraws_before_we_know_it_takes_commands(desk: Desk, far: Far) -> None:
+    desk.find_program("zsh")
+    pane = await desk.own_pane()
+    await desk.run(pane, "true")
+    desk.type_as_person(pane, f"{far.ssh} '{SHELLS['zsh']}'", "Enter")
+    await desk.wait_for_program(pane, "ssh")
+    await desk.wait_for_output(pane, b"vm")
+    desk.type_as_person(pane, CLOCK, "Enter")
+    await desk.wait_for_screen(pane, ":")
+    answer = await desk.run(pane, "echo $ZSH_VERSION", timeoutSeconds=15, queue=True)
+    assert answer["status"] == "completed", answer

@@ -80,7 +80,7 @@ class RecordLog:
         self._file = _NO_FILE  # open for reading
         self._append_file = _NO_FILE
         self.read_failure: str | None = None  # why a file that is there could not be read
-        self.size = 0  # of the newest file, when a record was last added
+        self.size = 0  # of the newest file, when it was last looked at
         self._offset = 0
         self._torn = b""
         self._has_read_old = False
@@ -102,12 +102,20 @@ class RecordLog:
             file = self._append_file
             if os.write(file.number, line) != len(line):
                 raise OSError("The record was not written whole.")
-            if file.is_at(self._name):
-                self.size = os.lseek(file.number, 0, os.SEEK_CUR)
+            if self._is_newest(file):
                 self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))
                 return self._skip_own(len(line))
             self._trace.debug("record written again: its file was put aside", kind=fields.get("t"))
             self._append_file = file.close()
+
+    def _is_newest(self, file: OpenFile) -> bool:
+        """Return whether the file still has the log's name, and note its size.
+
+        Only a file that has grown beyond the limit is put aside. So the name is not looked up before.
+        """
+        found = os.fstat(file.number)
+        self.size = found.st_size
+        return found.st_nlink > 0 and (found.st_size <= self._most_bytes or file.is_at(self._name))
 
     def _skip_own(self, length: int) -> bool:
         """Skip what this process has just written, if nothing else is left to read before it."""
@@ -139,11 +147,7 @@ class RecordLog:
         """Return whether nothing was added: the newest file is the one we read, and is not longer."""
         if not self._has_read_old or not self._file.is_open:
             return False
-        try:
-            found = os.lstat(self._name)
-        except OSError:
-            return False
-        return found.st_size == self._offset and self._file.identity == (found.st_dev, found.st_ino)
+        return self._is_newest(self._file) and self.size == self._offset
 
     def put_aside(self) -> bool:
         """Begin a new file. Return False if another process is about to do the same."""

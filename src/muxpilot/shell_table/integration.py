@@ -79,4 +79,4 @@ def _fill(shell: ShellKind, text: str, nonce: str) -> str:
 def _script(name: str) -> str:
     """Return a script without comments and indentation: a terminal takes a line of at most 4 kB."""
     text = (resources.files("muxpilot.shell_table") / "scripts" / name).read_text()
-    return re.sub(r"(?m)^[ \t]+|^#.*\n", "", text)
+    return re.sub(r"(?m)^[ \t]*#.*\n|^[ \t]+", "", text)

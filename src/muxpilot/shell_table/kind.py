@@ -40,6 +40,9 @@ class ShellKind:
     takes_paste: bool = False  # a bracketed paste of several lines is one edit; else type line by line
     takes_pasted_tabs: bool = False
     has_key: bool = False  # our private key makes the shell say how much is typed at its prompt
+    # The number in its marks grows with each prompt, and not when a command begins. So the key's answer shows
+    # whether a command has ended. Its status is still known when our marks are loaded again.
+    numbers_ends: bool = False
     decorates_echo: bool = False  # its editor draws a line with colours and suggestions
     special_characters: str = ""  # these mean something only to an interactive shell; the key prevents it
     line_error: bytes = b""  # the editor keeps a wrong line, and prints an error that begins with this

@@ -42,6 +42,7 @@ _ROWS = (
         takes_paste=True,
         takes_pasted_tabs=True,
         has_key=True,
+        numbers_ends=True,
         special_characters="!",
         editor_keeps_return=True,
         plain_prompt_bytes=1024,

@@ -36,6 +36,7 @@ from muxpilot.journal.record_numbers import DAMAGES, read_seconds, read_whole
 from muxpilot.records import record
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.terminal.shape import WIDEST, ScreenShape
+from muxpilot.terminal.width import EmojiCells
 from muxpilot.tmux.objects.typing_ticket import TypingTicket
 from muxpilot.trace import Trace, area
 
@@ -311,8 +312,8 @@ def _read_shape(fields: Fields) -> ScreenShape:
     """Return the shape of the pane when a command was asked for. Older records have only its height."""
     rows = read_whole(fields["height"], most=_MOST_ROWS)
     columns = read_whole(fields.get("columns", WIDEST), most=WIDEST)
-    is_joined, repeats_all = fields.get("rules", (True, True))
-    return ScreenShape(columns, rows, is_joined=bool(is_joined), repeats_all=bool(repeats_all))
+    emoji, repeats_all = fields.get("rules", (EmojiCells.PAIRED, True))
+    return ScreenShape(columns, rows, EmojiCells(emoji), repeats_all=bool(repeats_all))
 
 
 def ask_record(command: RecordedCommand) -> Fields:
@@ -325,7 +326,7 @@ def ask_record(command: RecordedCommand) -> Fields:
         "asked": command.asked_ns,
         "height": command.shape.rows,
         "columns": command.shape.columns,
-        "rules": [command.shape.is_joined, command.shape.repeats_all],
+        "rules": [int(command.shape.emoji), command.shape.repeats_all],
         "delay": command.delay_s,
         "binding": command.binding,
     }

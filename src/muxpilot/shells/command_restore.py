@@ -62,7 +62,7 @@ class CommandReplay:
         is_known = end is not None and end.journal == stream.name
         self._end = min(stream.end, end.offset) if end is not None and is_known else stream.end
         self._scanner = MarkScanner()
-        self._stack = ShellStack(self._scanner, lambda: None, trace=command.trace)
+        self._stack = ShellStack(self._scanner, trace=command.trace)
         self._stack.restore(recorded.typed[0].stack)
 
     async def run(self) -> None:

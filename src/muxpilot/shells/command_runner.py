@@ -25,6 +25,7 @@ from muxpilot.shells.occupant import (
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.type_command import lines_for, needs_file, type_line, type_slowly
+from muxpilot.shells.unseen_end import ENDED_UNSEEN, end_unseen, is_in_gap, may_ask_for_end
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
@@ -248,13 +249,17 @@ class CommandRun:
         if self._is_line_untaken(state):
             command.trace.debug("not checked: the shell has not taken the line yet")
             return False
-        if self._has_ended_in_gap(state):
-            pane.stack.drop(self._shell, "The command ended while its output was interrupted.")
+        if may_ask_for_end(pane, self._shell, command, state):
+            if not self._is_quiet:
+                return False  # the marks may be on their way
+            if await end_unseen(pane, self._shell, command, state=state, line=line):
+                return True
+        elif self._has_ended_in_gap(state, line):
+            pane.stack.drop(self._shell, ENDED_UNSEEN)
             return True
         if self._has_lost_marks(state):
             # The marks may be on their way.
-            is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
-            return is_quiet and await self._continue_without_marks(state, line)
+            return self._is_quiet and await self._continue_without_marks(state, line)
         if state.is_remote and not state.is_known and await self._is_full_screen():
             self._report_full_screen(state)
             return False
@@ -281,9 +286,8 @@ class CommandRun:
 
     def _report_full_screen(self, state: ForegroundState) -> None:
         """Report a full-screen program that is quiet: behind ssh only the screen shows it."""
-        is_quiet = self._pane.activity.silence_s() >= 2 * self._pane.timing.first_input_check_s
-        self._command.trace.debug("a full-screen program is in front", is_quiet=is_quiet)
-        if is_quiet:
+        self._command.trace.debug("a full-screen program is in front", is_quiet=self._is_quiet)
+        if self._is_quiet:
             self._command.set_waiting("key", describe_full_screen(state))
 
     def _is_stream_behind(self, line: str) -> bool:
@@ -303,10 +307,19 @@ class CommandRun:
     def _is_back_at_prompt(self, state: ForegroundState) -> bool:
         return state.waiting_for == "shell" and state.foreground_pid == self._shell.pid
 
-    def _has_ended_in_gap(self, state: ForegroundState) -> bool:
-        """Return whether the command's end was in a gap of the stream."""
-        is_gap = self._shell.phase is Phase.UNKNOWN and self._command.output.lost_bytes > 0
-        return is_gap and self._is_back_at_prompt(state)
+    @property
+    def _is_quiet(self) -> bool:
+        return self._pane.activity.silence_s() >= 2 * self._pane.timing.first_input_check_s
+
+    def _has_ended_in_gap(self, state: ForegroundState, line: str) -> bool:
+        """Return whether the command's end was in a gap of the stream.
+
+        Where there is no `ps`, a prompt of a shell is taken for that of our shell.
+        """
+        if not is_in_gap(self._shell, self._command):
+            return False
+        is_unknown_shell = state.is_shell and not state.is_known
+        return self._is_back_at_prompt(state) or (is_unknown_shell and self._has_opened_shell(state, line))
 
     def _has_lost_marks(self, state: ForegroundState) -> bool:
         """Return whether the prompt is back without marks: the command has set PS1, which held them."""
@@ -338,9 +351,8 @@ class CommandRun:
         pane = self._pane
         if state.waiting_for == "shell":
             return state.foreground_pid != self._shell.pid or pane.is_replaced(self._shell)
-        is_quiet = pane.activity.silence_s() >= 2 * pane.timing.first_input_check_s
         is_raw_remote = state.is_remote and not state.is_canonical
-        return is_raw_remote and is_quiet and is_remote_shell_prompt(state, line)
+        return is_raw_remote and self._is_quiet and is_remote_shell_prompt(state, line)
 
     def _find_input_kind(self, state: ForegroundState, line: str) -> str | None:
         """Return what the command waits for, by the system's answer and by the text before the cursor."""

@@ -32,6 +32,7 @@ class TypedLine:
 
     text: str = ""
     began_at: float = 0.0
+    serial: int = -1  # the number of the prompt at which it was typed
     echo: bytearray | None = None  # printed since the typing; None when output has begun or ended
     is_capturing: bool = False  # bytes are output of the command
     has_output: bool = False  # the command has printed something
@@ -39,9 +40,9 @@ class TypedLine:
     is_unconfirmed: bool = False
     untyped_lines: list[str] | None = None  # lines of the same command that are typed after this one
 
-    def begin(self, text: str, began_at: float) -> None:
-        """Note that this line was typed, not before `began_at`."""
-        self.text, self.began_at, self.echo = text, began_at, bytearray()
+    def begin(self, text: str, began_at: float, *, serial: int) -> None:
+        """Note that this line was typed at the prompt with this number, not before `began_at`."""
+        self.text, self.began_at, self.serial, self.echo = text, began_at, serial, bytearray()
         self.is_capturing = self.has_output = self.is_unconfirmed = False
 
     def stop_capturing(self) -> None:
@@ -65,6 +66,9 @@ class NestedShell:
     phase: Phase = Phase.STARTING
     command: Command | None = None
     status: int | None = None  # of the last command
+    # Our key asks whether its command has ended. A prompt that is drawn again for the key does not tell it.
+    is_end_asked: bool = False
+    is_key_silent: bool = False  # the key did not answer: a person may have unbound it
     prompt: PromptState = field(default_factory=PromptState)
     line: TypedLine = field(default_factory=TypedLine)
 

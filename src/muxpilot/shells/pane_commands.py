@@ -326,7 +326,7 @@ class PaneCommands:
         if self.exit_keeper.is_reporting or (stream is not None and stream.end_event is not None):
             with suppress(NotFound):
                 row = await self.pane.tmux.panes.get(self.pane.pane)
-                if not row.is_dead and row.pid != self.pane.row.pid:
+                if not row.is_dead and row.pid not in (self.pane.row.pid, 0):
                     await self.pane.activity.wait_until(lambda: False, self.pane.timing.dead_pane_s)
 
     async def _handle_end(self, event: End) -> None:

@@ -63,7 +63,6 @@ class PaneContext:
         self.scanner = MarkScanner()
         self.stack = ShellStack(
             self.scanner,
-            self.notify,
             has_stopped_job=self._has_stopped_job,
             timing=self.timing,
             trace=self.trace,
@@ -88,10 +87,11 @@ class PaneContext:
 
     def notify(self) -> None:
         """Wake all tasks that wait for a change of the pane or of a command in it."""
-        self.activity.notify()
         for shell in self.stack.shells:
             if shell.command is not None:
                 shell.command.notify_change()
+        # After the commands: a caller is answered before the worker of the pane goes on.
+        self.activity.notify()
 
     def expect_shell(self, nonce: str, *, inside: str) -> None:
         """Take marks with this nonce for ours. Their shell is inside the one with the nonce `inside`."""
@@ -177,6 +177,21 @@ class PaneContext:
         shell.trace.debug("private key pressed", typed_length=shell.prompt.typed_length)
         await self._wait_until_drawn(shell)
         return shell.prompt.typed_length
+
+    async def ask_prompt_number(self, shell: NestedShell) -> int | None:
+        """Press the private key. Return the number of the shell's last prompt, or None if it is silent."""
+
+        def has_answered() -> bool:
+            return shell.prompt.typed_length is not None
+
+        shell.prompt.typed_length, shell.is_end_asked = None, True
+        try:
+            await self.tmux.input.send_bytes(self.pane, KEY)
+            await self.activity.wait_until(has_answered, self.timing.key_answer_s)
+            await self.wait_for_redraw()
+        finally:
+            shell.is_end_asked = False
+        return shell.order.serial if has_answered() else None
 
     async def _wait_until_drawn(self, shell: NestedShell) -> None:
         """Wait until text that is typed at a shell's prompt is shown there."""

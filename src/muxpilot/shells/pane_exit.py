@@ -23,6 +23,7 @@ from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.objects.capture import strip_trailing_blank_rows
 from muxpilot.tmux.objects.recorded_exit import (
     REMAINED_OPTION,
+    drop_empty_hooks,
     forget_exit,
     read_exit,
     remove_hook_command,
@@ -51,6 +52,7 @@ class ExitKeeper:
         self._is_kept = False
         self.has_hook = False  # a hook of the pane keeps the status, and closes the pane
         self._is_leaving = False
+        self._is_left = False  # what is learnt from now on is not written down: the hook keeps the status
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -84,6 +86,15 @@ class ExitKeeper:
                         self._on_process_end()
                 if self._reporting is not None:
                     await asyncio.wait([self._reporting])
+        if self._is_kept and self.has_hook:
+            # A report that takes too long must leave no dead pane. The hook has kept the status.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pane.timing.dead_pane_s):
+                    await close_abandoned_pane(self._pane.tmux, self._pane.pane)
+        # From now on a request may fail because muxpilot ends. That is not the end of a command.
+        self._pane.shared_commands.write_ends()
+        self._pane.shared_commands.is_closing = self._is_left = True
+        self.close()
 
     def close(self) -> None:
         """Stop waiting for the process."""
@@ -98,8 +109,7 @@ class ExitKeeper:
         """Make tmux keep the pane when its program ends."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._releasing is not None:
-            await asyncio.wait([self._releasing])
+        await self._wait_for_release()
         if self._is_kept or (self._pidfd < 0 and not self._pane.is_remote):
             return
         self._saved = await self._set_options()
@@ -162,7 +172,11 @@ class ExitKeeper:
     async def release(self) -> None:
         """Let tmux close the pane when its program ends, as it did before."""
         self._release_now()
-        if self._releasing is not None:
+        await self._wait_for_release()
+
+    async def _wait_for_release(self) -> None:
+        # `asyncio.wait` takes two turns of the event loop also for a task that is done.
+        if self._releasing is not None and not self._releasing.done():
             await asyncio.wait([self._releasing])
 
     async def _restore_option(self) -> None:
@@ -170,6 +184,8 @@ class ExitKeeper:
             options = (("-u", "remain-on-exit"), ("-u", REMAINED_OPTION))
             if await self._set_options(*options, hook=False if self.has_hook else None) != self._saved:
                 await self._set_options(("remain-on-exit", self._saved))
+            if self.has_hook:
+                await drop_empty_hooks(self._pane.tmux.connection, self._pane.pane)
             self._pane.trace.debug("pane is no longer kept when its program ends")
 
     async def close_dead_remote_pane(self) -> None:
@@ -205,7 +221,7 @@ class ExitKeeper:
             return
         await self.recover_output()
         self._on_end(end.status, "its program has ended", signal=end.signal)
-        if self.has_hook:
+        if self.has_hook and not self._is_left:
             await forget_exit(self._pane.tmux.connection, self._pane.pane)
         await self._close_dead_pane(end)
 
@@ -257,7 +273,7 @@ class ExitKeeper:
                 return await read_exit(pane.tmux.connection, pane.pane)
             if row.is_dead:
                 return ExitStatus(row.exit_code, row.dead_signal)
-            if row.pid != pane.row.pid:
+            if row.pid not in (pane.row.pid, 0):  # tmux 3.8 forgets it before it calls the pane dead
                 return None
             await asyncio.sleep(timing.dead_pane_s / timing.dead_pane_checks)
         return None

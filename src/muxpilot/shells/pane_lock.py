@@ -3,7 +3,7 @@
 Muxpilots that keep records share the lock: their turns are in the records of the pane. One of version 1, or
 one that keeps everything in memory, takes it for itself. The file begins with the token of the muxpilot whose
 marks the shell prints. All that share records have the same token, because they share the marks. After it
-comes a holder's process id, for the log.
+comes the process id of one that holds the lock for itself, for the log.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class CrossProcessPaneLock:
             return False
         self._file, self._refused_by = file, ""
         self.was_used_by_other = _read_token(file) not in (self._last_token, self._own_token, b"")
-        write_owner(file, offset=_TOKEN_BYTES)
+        if not self.is_shared:  # of several holders, none is the one that another waits for
+            write_owner(file, offset=_TOKEN_BYTES)
         self._trace.debug("cross-process pane lock taken", was_used_by_other=self.was_used_by_other)
         return True
 
@@ -107,11 +108,15 @@ class CrossProcessPaneLock:
     def release(self) -> None:
         """Let the next muxpilot have the pane."""
         if self._file >= 0:
-            with suppress(OSError):  # the next holder may be a version that writes no process id
-                os.ftruncate(self._file, len(_read_token(self._file)))
+            if not self.is_shared:
+                self._remove_owner()
             os.close(self._file)
             self._file = -1
             self._trace.debug("cross-process pane lock released")
+
+    def _remove_owner(self) -> None:
+        with suppress(OSError):  # the next holder may be a version that writes no process id
+            os.ftruncate(self._file, len(_read_token(self._file)))
 
 
 def _read_token(file: int) -> bytes:

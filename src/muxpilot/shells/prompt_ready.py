@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 
 from muxpilot.errors import Refused
@@ -74,6 +75,7 @@ class PromptWaiter:
         self._has_hint = has_hint
         self._command: Command | None = None
         self.occupant: Obstacle | None = None  # what was in front at the last check
+        self._occupied_since: float | None = None  # since when an occupant was seen at each check
 
     async def wait_for_prompt(self, command: Command) -> NestedShell | None:
         """Return the shell at whose prompt the command may be typed now.
@@ -99,12 +101,20 @@ class PromptWaiter:
             command.trace.debug("waiting for the prompt", obstacle=text, checks=checks, pause_s=pause_s)
             self._lock.release()
             command.set_waiting(None, text)
-            await activity.wait_for_change(pause_s, since=changes)
+            await activity.wait_for_change(self._limit_pause(pause_s), since=changes)
             longest_s = timing.longest_prompt_check_s if command.is_admitted else timing.occupied_check_s
             pause_s = min(2 * pause_s, longest_s)
             if obstacle in (_OTHER_MUXPILOT, _OTHER_BEFORE):
                 pause_s = timing.first_prompt_check_s
         return None
+
+    def _limit_pause(self, pause_s: float) -> float:
+        """Return when to look again: not later than when the pane has been quiet for long enough.
+
+        A prompt that draws itself each second would else be looked at only right after that.
+        """
+        quiet_s = self._pane.timing.remote_quiet_s - self._pane.activity.silence_s()
+        return min(pause_s, quiet_s + self._pane.timing.quiet_margin_s) if quiet_s > 0 else pause_s
 
     def _is_lost(self, obstacle: Obstacle | None) -> bool:
         """End the command if it can never run: the shell that it was meant for has gone."""
@@ -119,14 +129,19 @@ class PromptWaiter:
 
     def _is_refused(self, obstacle: Obstacle | None) -> bool:
         """Refuse the command if something is in front that does not go away, and its caller does not wait."""
-        command = self._command
-        if command is None or command.is_admitted or obstacle is None or not obstacle.is_occupant:
-            self.occupant = obstacle if obstacle is not None and obstacle.is_occupant else None
+        command, timing = self._command, self._pane.timing
+        self.occupant = obstacle if obstacle is not None and obstacle.is_occupant else None
+        if self.occupant is None:
+            self._occupied_since = None
+        if self.occupant is None or command is None or command.is_admitted:
             return False
-        self.occupant = obstacle
-        if command.elapsed_s < self._pane.timing.occupied_s:
+        # One look is not enough, however late: a shell may run a program for its prompt in that moment.
+        now = time.monotonic()
+        if self._occupied_since is None:
+            self._occupied_since = now
+        if command.elapsed_s < timing.occupied_s or now - self._occupied_since < timing.occupied_check_s / 2:
             return False
-        command.refuse(obstacle.to_refusal(self._pane.pane))
+        command.refuse(self.occupant.to_refusal(self._pane.pane))
         return True
 
     async def _find_obstacle_in_turn(self, command: Command) -> Obstacle | None:
@@ -290,8 +305,8 @@ class PromptWaiter:
         stack = self._pane.stack
         is_new_shell = state.is_shell and all(shell.pid != state.foreground_pid for shell in stack.shells)
         last = stack.innermost
-        # Its command has ended, and the functions of its prompt take long.
-        is_at_end = last is not None and last.phase is Phase.UNKNOWN and state.foreground_pid == last.pid
+        # Nothing runs in it, and the functions of its prompt take long.
+        is_at_end = last is not None and last.phase is not Phase.RUNNING and state.foreground_pid == last.pid
         may_start = is_starting or is_new_shell or is_at_end or state.foreground_pid is None
         if may_start and state.waiting_for is None and not self._is_waiting_long(timing.shell_start_s):
             return Obstacle(f"{state.foreground_cmd or 'A program'} is running in the pane.")

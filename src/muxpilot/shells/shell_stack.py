@@ -37,7 +37,6 @@ class ShellStack:
     def __init__(
         self,
         scanner: MarkScanner,
-        notify: Callable[[], None],
         *,
         has_stopped_job: Callable[[NestedShell, Command], bool] = lambda shell, command: False,
         timing: ShellTiming | None = None,
@@ -48,7 +47,6 @@ class ShellStack:
         self.outer_nonces: dict[str, str] = {}
         self.versions: ShellMark | None = None  # a shell's answer to the line that asks which one it is
         self._scanner = scanner
-        self._notify = notify
         self._has_stopped_job = has_stopped_job
         self._timing = timing or ShellTiming()
         self._trace = trace or area("shells")
@@ -78,7 +76,6 @@ class ShellStack:
             self._push(mark)
         elif not self._handle_mark_of_shell(mark):
             return False
-        self._notify()
         return True
 
     def _handle_mark_of_shell(self, mark: ShellMark) -> bool:
@@ -121,7 +118,8 @@ class ShellStack:
 
     def begin_line(self, shell: NestedShell, text: str, *, began_at: float | None = None) -> None:
         """Note that a line of the shell's command was typed at its prompt, not before `began_at`."""
-        shell.line.begin(text, time.monotonic() if began_at is None else began_at)
+        began_at = time.monotonic() if began_at is None else began_at
+        shell.line.begin(text, began_at, serial=shell.order.serial)
         self.handle(shell, ShellEvent.LINE_TYPED)
 
     def snapshot(self) -> list[dict[str, str | int | None]]:
@@ -290,7 +288,7 @@ class ShellStack:
     def _begin_prompt(self, shell: NestedShell, mark: ShellMark | None) -> None:
         self._move_prompt(shell, mark)
         shell.prompt.since = bytearray()
-        if not shell.line.untyped_lines:
+        if not shell.line.untyped_lines and not shell.is_end_asked:
             self.finish_command(shell)
 
     def _begin_prompt_of_line(self, shell: NestedShell, mark: ShellMark | None) -> None:
@@ -298,7 +296,7 @@ class ShellStack:
         shell.line.echo, shell.prompt.since = bytearray(), bytearray()
 
     def _lose_command(self, shell: NestedShell, mark: ShellMark | None) -> None:
-        if shell.command is not None:
+        if shell.command is not None and not shell.is_end_asked:
             shell.command.mark_lost("The shell's prompt came back without a status.")
             shell.command = None
         self._begin_prompt(shell, mark)

@@ -27,12 +27,16 @@ __muxpilot_before() {
     if [[ -n ${__muxpilot_bang-} ]]; then __muxpilot_bang=; builtin set -H; fi
     builtin return "$__muxpilot_s"
 }
-# Runs last in PROMPT_COMMAND, and puts the marks into a prompt that other hooks have built.
+# Runs last in PROMPT_COMMAND. In most cases nothing has changed since the last prompt.
 __muxpilot_after() {
-    __muxpilot_s=$?
     # The prompt tells the status, if a person has removed the hook that runs first.
-    if [[ -z ${__muxpilot_h-} ]]; then ((++__muxpilot_n)); fi
+    [[ -n ${__muxpilot_h-} ]] || ((++__muxpilot_n))
     __muxpilot_h=
+    [[ ${PS1-}${PS2-}${PS0-}${PROMPT_COMMAND[*]-} == "${__muxpilot_w-}" ]] || __muxpilot_mend
+}
+# Puts the marks into prompts that other hooks or a person have changed, and our hooks around theirs.
+__muxpilot_mend() {
+    PS1=${PS1-}
     if [[ $PS1 != "$__muxpilot_d"*"$__muxpilot_b" ]]; then
         PS1=${PS1//"$__muxpilot_d"/}
         PS1=$__muxpilot_d${PS1//"$__muxpilot_b"/}$__muxpilot_b
@@ -41,18 +45,22 @@ __muxpilot_after() {
     [[ ${PS0-} == "$__muxpilot_c"* ]] || PS0=$__muxpilot_c${PS0-}
     __muxpilot_hook
     __muxpilot_l=1${#PROMPT_COMMAND}
-    builtin return "$__muxpilot_s"
+    __muxpilot_w=$PS1$PS2$PS0${PROMPT_COMMAND[*]-}
 }
 __muxpilot_hook() {
     builtin local n=$'\n' x
     builtin local -a c
     c=()
     if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
-        [[ ${PROMPT_COMMAND[0]-} == "$__muxpilot_first" && ${PROMPT_COMMAND[@]: -1} == "$__muxpilot_last" ]] && builtin return
         for x in "${PROMPT_COMMAND[@]}"; do
-            [[ -z $x || $x == "$__muxpilot_first" || $x == "$__muxpilot_last" ]] || c+=("$x")
+            # A person may have added to the first element: PROMPT_COMMAND="$PROMPT_COMMAND; theirs".
+            x=${x#'${__muxpilot_e-}'} x=${x# } x=${x#;}
+            [[ -z $x || $x == '{ __muxpilot_'+([a-z_; ])'} 2>/dev/null' ]] || c+=("$x")
         done
-        PROMPT_COMMAND=("$__muxpilot_first" "${c[@]}" "$__muxpilot_last")
+        # Without hooks of a person, ours run at once: a redirection costs as much as all the rest. The word
+        # before them runs nothing. PROMPT_COMMAND=theirs replaces that word only, and ours still run.
+        PROMPT_COMMAND=('${__muxpilot_e-}' '{ __muxpilot_before; __muxpilot_after; } 2>/dev/null')
+        ((!${#c[@]})) || PROMPT_COMMAND=("$__muxpilot_first" "${c[@]}" "$__muxpilot_last")
     else
         [[ ${PROMPT_COMMAND-} == "$__muxpilot_first$n"*"$n$__muxpilot_last" ]] && builtin return
         x=${PROMPT_COMMAND-}
