@@ -16,6 +16,7 @@ from muxpilot.errors import NotFound, Refused
 from muxpilot.shells.command_registry import CommandRegistry
 from muxpilot.shells.shell_phases import Phase
 from muxpilot.tmux import PaneId
+from muxpilot.watch.foreground import ForegroundTracker
 from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.registry import WatchRegistry
 from muxpilot.watch.result import WatchResult
@@ -117,6 +118,33 @@ async def test_a_shell_that_marks_its_commands_tells_of_each_end_at_once(
         await tmux.input.type(made.pane_id, typed, enter=True)
         assert await watches.get(watch).wait_for_end(LIMIT_S)
         assert reported[-1] == (event, code), typed
+
+
+async def test_an_end_that_the_system_shows_first_has_the_code_of_its_own_command(
+    tmux: Tmux, shells: CommandRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", shutil.which("dash") or "/bin/sh")  # it does not mark the start of a command
+    made = await tmux.sessions.create("late")
+    assert await shells.wait_until_done_or_waiting(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    known = shells.find_pane(tmux, made.pane_id)
+    assert known is not None
+    has_ended, seen = ForegroundTracker.has_command_ended, asyncio.Event()
+
+    def note_end(tracker: ForegroundTracker) -> bool:
+        if has_ended(tracker):
+            seen.set()
+        return has_ended(tracker)
+
+    monkeypatch.setattr(ForegroundTracker, "has_command_ended", note_end)
+    watches = WatchRegistry()
+    marks = await track_marks(tmux, made.pane_id, shells)
+    watch = watches.get(await watches.start(replace(plan(tmux, made.pane_id, "exit"), marks=marks)))
+    async with known.pane.reading:  # the shell's own reader is held up, as on a busy machine
+        await tmux.input.type(made.pane_id, "sh -c 'sleep 0.3; exit 4'", enter=True)
+        await asyncio.wait_for(seen.wait(), LIMIT_S)
+    assert await watch.wait_for_end(LIMIT_S)
+    assert watch.result is not None
+    assert watch.result.detail.startswith("Process exited with code 4 ("), watch.result
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

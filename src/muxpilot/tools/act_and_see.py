@@ -107,6 +107,7 @@ async def act(
                 timing=watches.timing,
                 call=ctx.call,
                 mask=partial(mask_screen, ctx),
+                find_continued=watches.find_continued,
             )
             await watch.begin()
             sent = await send()

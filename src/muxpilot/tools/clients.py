@@ -102,7 +102,7 @@ async def _describe_server(ctx: Context, name: str, entry: ServerAddress) -> Ser
     return row("connected", version, sessions)
 
 
-@tool(Effect.CHANGE, STARRED, "display")
+@tool(Effect.CHANGE, STARRED, "display", is_shown_beside_pane=True)
 async def display_message(
     ctx: Context,
     message: Annotated[str, "One line"],

@@ -143,7 +143,7 @@ async def swap_pane(ctx: Context, source_pane_id: PaneId, target_pane_id: PaneId
     return SwappedPanes(source_pane_id, target_pane_id)
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "move")
+@tool(Effect.CHANGE, PRIMITIVE, "move", changes_sessions=True)
 async def break_pane(
     ctx: Context, pane_id: PaneId, name: Annotated[str | None, "Name of the new window"] = None
 ) -> BrokenPane:

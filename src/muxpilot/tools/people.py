@@ -30,7 +30,7 @@ def _deadline(arguments: Mapping[str, Any]) -> float:
     return DEADLINE_S + float(arguments["timeout_seconds"])
 
 
-@tool(Effect.CHANGE, STARRED, "display", types_if="secret", deadline_s=_deadline)
+@tool(Effect.CHANGE, STARRED, "display", types_if="secret", is_shown_beside_pane=True, deadline_s=_deadline)
 async def ask_person(
     ctx: Context,
     question: Annotated[str, "The text as the person reads it", ArgumentFlag.EVIDENT],

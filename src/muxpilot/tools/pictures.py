@@ -98,7 +98,7 @@ def _render(shown: CapturedScreen, output: str, theme: str, title: str, mask: st
     )
 
     size = (shown.columns, shown.rows)
-    cells = parse_screen(shown.lines, *size, shown.cursor, is_joined=shown.is_joined)
+    cells = parse_screen(shown.lines, *size, shown.cursor, emoji=shown.emoji)
     if mask:
         cells = fill_cells(cells, mask)
     colours = THEMES[theme]

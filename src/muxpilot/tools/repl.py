@@ -72,6 +72,7 @@ async def run_in_repl(
         if command is None:  # a muxpilot that is gone may have started it
             await ctx.services.shells.list_recorded(ctx.tmux, pane_id)
             command = _find_running(ctx, pane_id)
+        before = await _read_line_before(ctx, pane_id)
         reply = await run_dialogue(
             ctx.tmux,
             pane_id,
@@ -84,7 +85,7 @@ async def run_in_repl(
     return ReplResult(
         pane_id,
         await ctx.pane_name(pane_id),
-        reply.output,
+        _hide_rest_of_secret(ctx, before, reply.output),
         reply.exited,
         await _find_exit_code(ctx, reply, command),
         reply.timed_out,
@@ -93,6 +94,26 @@ async def run_in_repl(
         reply.note or "",
         reply.screen or "",
     )
+
+
+async def _read_line_before(ctx: Context, pane: PaneId) -> str:
+    """Return the text before the cursor, where secrets are redacted: half of one may stand there."""
+    if ctx.services.redactor is None:
+        return ""
+    with suppress(MuxpilotError):  # the dialogue reports it
+        return await ctx.tmux.capture.text_before_cursor(pane)
+    return ""
+
+
+def _hide_rest_of_secret(ctx: Context, before: str, output: str) -> str:
+    """Return the output without the rest of a token that began before it.
+
+    An output after a prompt such as `Password:` is no value of that name.
+    """
+    if ctx.services.redactor is None:
+        return output
+    hidden, shown = ctx.services.redactor.find_continued(before, output, counts_values=False)
+    return shown + output[len(hidden) :]
 
 
 def _find_running(ctx: Context, pane: PaneId) -> Command | None:

@@ -63,7 +63,7 @@ async def list_windows(ctx: Context, session_id: SessionId | None = None) -> Win
     return WindowList([WindowRow.from_tmux(row) for row in await ctx.tmux.windows.list(session_id)])
 
 
-@tool(Effect.CREATE, PRIMITIVE, "create", creates_pane=True)
+@tool(Effect.CREATE, PRIMITIVE, "create", creates_pane=True, changes_sessions=True)
 async def create_window(
     ctx: Context,
     session_id: SessionId,
@@ -83,7 +83,7 @@ async def rename_window(ctx: Context, window_id: WindowId, name: Annotated[str, 
     return NamedWindow(window_id, await ctx.tmux.windows.rename(window_id, name))
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "move")
+@tool(Effect.CHANGE, PRIMITIVE, "move", changes_sessions=True)
 async def select_window(ctx: Context, window_id: WindowId) -> SelectedWindow:
     """Select a window in its session: attached clients show it."""
     await ctx.tmux.windows.select(window_id)
@@ -96,7 +96,7 @@ async def kill_window(ctx: Context, window_id: WindowId) -> Killed:
     return Killed.of(window_id, await ctx.tmux.endings.kill_window(window_id))
 
 
-@tool(Effect.CHANGE, PRIMITIVE, "move")
+@tool(Effect.CHANGE, PRIMITIVE, "move", changes_sessions=True)
 async def move_window(
     ctx: Context,
     window_id: WindowId,

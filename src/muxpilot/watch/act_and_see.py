@@ -26,7 +26,7 @@ from muxpilot.watch.mark_tracker import MarkTracker
 from muxpilot.watch.pane_state import read_settled_state
 from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
 from muxpilot.watch.probes import Probes
-from muxpilot.watch.result import describe_missing, render_new_text
+from muxpilot.watch.result import FindContinued, describe_missing, read_line_before, render_new_text
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.watch_start import WatchStart
 
@@ -75,8 +75,10 @@ class ActWatch:
         timing: WatchTiming,
         call: int = 0,
         mask: Callable[[CapturedScreen], CapturedScreen] | None = None,
+        find_continued: FindContinued | None = None,
     ) -> None:
         """Prepare. `mask` hides what the answer must not show of a screen; triggers see all of it."""
+        self._find_continued = find_continued
         self._mask = mask or (lambda shown: shown)
         self._tmux = tmux
         self._row = row
@@ -211,6 +213,11 @@ class ActWatch:
             shape=self._row.shape,
             is_alternate=self._before is not None and self._before.is_alternate,
         )
+        if self._find_continued is not None and not is_cut:
+            start = self._start
+            line = read_line_before(self._stream, start.offset, start.line_before)
+            hidden, shown = self._find_continued(line, text)
+            text = shown + text[len(hidden) :]
         return describe_missing(watch, is_cut=is_cut) + text
 
 
@@ -218,7 +225,7 @@ def to_grid(shown: CapturedScreen) -> CellGrid:
     """Return a captured screen as cells."""
     from muxpilot.terminal.cells import parse_screen  # not needed at the start of a server
 
-    return parse_screen(shown.lines, shown.columns, shown.rows, shown.cursor, is_joined=shown.is_joined)
+    return parse_screen(shown.lines, shown.columns, shown.rows, shown.cursor, emoji=shown.emoji)
 
 
 def _text_before_cursor(shown: CapturedScreen) -> str:

@@ -7,8 +7,7 @@ around a match, so the few bytes before and after a word are matched by themselv
 
 from __future__ import annotations
 
-import re
-
+from muxpilot.lazy_pattern import lazy_pattern
 from muxpilot.patterns import compile_regex
 from muxpilot.watch.line_matcher import LineMatch
 
@@ -50,11 +49,11 @@ _AFTER = (
     rf"\s*(?:[:=]|\s(?i:is|was|of)\s|\s)\s*[\"']?0+(?:\.0+)?{_ZERO_ENDS}",
     r"[\"']?\s*[:=]\s*[\"']?(?i:none|null|nil|false)\b[\"']?\s*(?:$|[,;|)\]}])",
 )
-_TAKES_BACK_BEFORE = re.compile(f"(?:{'|'.join(_BEFORE)})$".encode())
-_TAKES_BACK_AFTER = re.compile("|".join(_AFTER).encode())
-_TOKEN_ENDS = re.compile(rb"[\s\"'(<\[]")
+_TAKES_BACK_BEFORE = lazy_pattern(f"(?:{'|'.join(_BEFORE)})$".encode())
+_TAKES_BACK_AFTER = lazy_pattern("|".join(_AFTER).encode())
+_TOKEN_ENDS = lazy_pattern(rb"[\s\"'(<\[]")
 # A path or an address, up to the word: /log?state=
-_ADDRESS = re.compile(rb"(?:\w+=)?(?:~|\.{1,2})?/[^:]*|.*\w://.*")
+_ADDRESS = lazy_pattern(rb"(?:\w+=)?(?:~|\.{1,2})?/[^:]*|.*\w://.*")
 # So much of the text before and after a word is looked at.
 _NEAR_BYTES = 120
 

@@ -154,6 +154,12 @@ class MarkTracker:
         nested = self._shell_at_prompt
         return nested is not None and nested.kind.marks_start
 
+    async def catch_up(self) -> None:
+        """Wait until the shell's own reader has read all that the pane has printed."""
+        if self._shell is not None:
+            with suppress(MuxpilotError):  # the pane or tmux has gone
+                await self._shell.pane.read_all_output()
+
     def last_exit_code(self) -> int | None:
         """Return the exit code of the last command, while its shell is at the prompt."""
         nested = self._shell_at_prompt

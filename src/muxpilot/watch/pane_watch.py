@@ -103,6 +103,11 @@ class PaneWatch:
         """Return where the watched output begins in the stream."""
         return self._start.offset
 
+    @property
+    def line_before(self) -> str:
+        """Return the text before the cursor when the watch began."""
+        return self._start.line_before
+
     async def run(self, stream: PaneStream) -> WatchEvent:
         """Watch until a trigger fires, the pane ends or the time is over."""
         self._log.log_begin(
@@ -295,7 +300,7 @@ class PaneWatch:
             state = self._foreground.state  # the same, but the screen may show more of what was printed
         if state is None:
             return
-        check = await self._look_at_line(ForegroundCheck(state, self._find_unmarked_end()))
+        check = await self._look_at_line(ForegroundCheck(state, await self._find_unmarked_end()))
         if check.ending is not None:
             self._exit_code = check.ending.status
         self._log.log_state(check)
@@ -312,13 +317,16 @@ class PaneWatch:
             has_moved_on=self._foreground.has_moved_on,
         )
 
-    def _find_unmarked_end(self) -> Ending | None:
-        """Return the end of a command that only the system shows: marks and a command's stream are exact."""
-        if self._start.command_stream is not None or self._marks.reports_every_end:
+    async def _find_unmarked_end(self) -> Ending | None:
+        """Return the end of a command that only the system shows: marks and a command's stream are exact.
+
+        The system may show it before the shell's own reader has come to the status.
+        """
+        if self._start.command_stream is not None or not self._foreground.has_command_ended():
             return None
-        if not self._foreground.has_command_ended():
-            return None
-        return Ending(self._marks.last_exit_code(), _AT_PROMPT)
+        if not self._marks.reports_every_end:
+            await self._marks.catch_up()
+        return None if self._marks.reports_every_end else Ending(self._marks.last_exit_code(), _AT_PROMPT)
 
     # What fires
 

@@ -24,7 +24,7 @@ from muxpilot.watch.background_watch import BackgroundWatch, WatchStatus
 from muxpilot.watch.limits import WatchLimits
 from muxpilot.watch.pane_watch import PaneWatch
 from muxpilot.watch.probes import Probes
-from muxpilot.watch.result import WatchResult
+from muxpilot.watch.result import FindContinued, WatchResult
 from muxpilot.watch.triggers import parse_triggers
 from muxpilot.watch.watch_job import (
     KIND,
@@ -76,6 +76,7 @@ class WatchRegistry:
         self.timing = timing or WatchTiming()
         self.plan_taken_over: PlanTakenOver | None = None
         self.may_watch: MayWatch | None = None
+        self.find_continued: FindContinued | None = None  # where secrets are redacted
         self.end_listeners: list[OnWatchEnd] = []  # of all clients, for watches that no client here asked for
         self.is_closing = False  # the process ends: watches are left to others
         self._jobs = jobs or JobRegistry(most=most)
@@ -88,7 +89,13 @@ class WatchRegistry:
 
     async def run(self, plan: WatchPlan) -> WatchResult:
         """Watch until something happens, while a call waits."""
-        run = WatchRun(plan, name=f"call-{plan.call}", probes=self.probes, timing=self.timing)
+        run = WatchRun(
+            plan,
+            name=f"call-{plan.call}",
+            probes=self.probes,
+            timing=self.timing,
+            find_continued=self.find_continued,
+        )
         result = await run.run()
         await run.tell_end(result, [plan.listener.on_end])
         return result
@@ -250,7 +257,14 @@ class WatchRegistry:
         watch_id: str,
         on_begin: Callable[[Pane, PaneStream, WatchStart, PaneWatch], None],
     ) -> WatchRun:
-        return WatchRun(plan, name=watch_id, probes=self.probes, timing=self.timing, on_begin=on_begin)
+        return WatchRun(
+            plan,
+            name=watch_id,
+            probes=self.probes,
+            timing=self.timing,
+            on_begin=on_begin,
+            find_continued=self.find_continued,
+        )
 
     async def _end(
         self,

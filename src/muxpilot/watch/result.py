@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 from muxpilot.errors import MuxpilotError
 from muxpilot.records import record
 from muxpilot.terminal.shape import ScreenShape
-from muxpilot.terminal.text import render_text
+from muxpilot.terminal.text import render_lines, render_text
 from muxpilot.tmux import Pane, PaneStream, Tmux
 from muxpilot.watch.pane_state import PaneState
 from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
@@ -20,6 +21,13 @@ _MOST_RENDERED = 1 << 17
 # More than this is rendered in a thread.
 _MOST_RENDERED_AT_ONCE = 1 << 14
 _MOST_GAPS = 3
+
+# The line that a text goes on with is looked at so far back.
+_MOST_BEFORE = 1 << 12
+
+# Gets the unfinished line before a text, and the text. Returns the beginning of the text that must not be
+# shown, because it is the rest of a secret, and what is shown instead; empty texts if there is none.
+FindContinued = Callable[[str, str], tuple[str, str]]
 
 
 @record
@@ -42,7 +50,14 @@ class WatchResult:
 
 
 async def build_result(
-    tmux: Tmux, pane: Pane, stream: PaneStream, *, watch: PaneWatch, event: WatchEvent, end: int
+    tmux: Tmux,
+    pane: Pane,
+    stream: PaneStream,
+    *,
+    watch: PaneWatch,
+    event: WatchEvent,
+    end: int,
+    find_continued: FindContinued | None = None,
 ) -> WatchResult:
     """Return what a watch answers, without a cursor.
 
@@ -51,11 +66,16 @@ async def build_result(
     elapsed = asyncio.get_running_loop().time() - watch.began
     row = await _read_pane(tmux, pane, watch)
     output, is_cut = await _read_output(tmux, row, stream, watch.offset, end)
+    detail = event.detail
+    if find_continued is not None and not is_cut:
+        hidden, shown = find_continued(read_line_before(stream, watch.offset, watch.line_before), output)
+        if hidden:
+            output, detail = shown + output[len(hidden) :], detail.replace(hidden.strip(), shown)
     return WatchResult(
         pane_id=pane.id,
         pane=None,
         event=event.event,
-        detail=event.detail,
+        detail=detail,
         elapsed=round(elapsed, 3),
         output=describe_missing(watch, is_cut=is_cut) + output,
         pane_state=await PaneState.read(row),
@@ -97,6 +117,17 @@ async def render_new_text(
     kept = text.encode()[-_MOST_OUTPUT_BYTES:].decode("utf-8", "ignore")
     is_cut = len(kept) < len(text) or len(data) < end - begin
     return kept.partition("\n")[2] if is_cut and "\n" in kept else kept, is_cut
+
+
+def read_line_before(stream: PaneStream, offset: int, line_before: str) -> str:
+    """Return the unfinished line before an offset; `line_before` if the stream does not know it.
+
+    Unlike on the screen, rows that the terminal has wrapped are one line here.
+    """
+    start = max(stream.line_start(offset), offset - _MOST_BEFORE)
+    lines = render_lines(stream.read(start, offset))
+    known = (stream.text_before if start == 0 else "") + (lines[-1] if lines else "")
+    return known or line_before
 
 
 def _render(data: bytes, shape: ScreenShape, *, is_alternate: bool) -> str:

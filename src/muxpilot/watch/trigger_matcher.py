@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from muxpilot.terminal.line_drawing import DrawnLetters
 from muxpilot.terminal.lines import LineBatch, LineSplitter
 from muxpilot.watch.line_matcher import FindsLine, LineMatch
 from muxpilot.watch.mark_tracker import OutputPiece
@@ -48,8 +49,9 @@ class TriggerMatcher:
         self._line_before = line_before
         self._joins_lines = joins_lines
         self.reads_lines = any(trigger.matcher for trigger in triggers)
-        self._output = LineSplitter(needs_text=self.reads_lines)
-        self._typing = LineSplitter(needs_text=False)
+        letters = DrawnLetters() if self.reads_lines else None
+        self._output = LineSplitter(needs_text=self.reads_lines, letters=letters)
+        self._typing = LineSplitter(needs_text=False, letters=letters)
 
     def match_open_line(self) -> Fired:
         """Match the last line, which has no end yet: a pause says that no more of it comes."""

@@ -16,7 +16,7 @@ from muxpilot.watch.mark_tracker import MarkTracker
 from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter, ReportProgress
-from muxpilot.watch.result import WatchResult, build_result
+from muxpilot.watch.result import FindContinued, WatchResult, build_result
 from muxpilot.watch.start import StartWatch, start_now
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.watch_start import WatchStart
@@ -74,7 +74,9 @@ class WatchRun:
         probes: Probes,
         timing: WatchTiming,
         on_begin: OnWatchBegin = _ignore_begin,
+        find_continued: FindContinued | None = None,
     ) -> None:
+        self._find_continued = find_continued
         self.event: WatchEvent | None = None
         self._plan = plan
         self._probes = probes
@@ -102,7 +104,15 @@ class WatchRun:
         finally:
             if start.stop is not None:
                 await start.stop()
-        result = await build_result(plan.tmux, row, source, watch=watch, event=self.event, end=end)
+        result = await build_result(
+            plan.tmux,
+            row,
+            source,
+            watch=watch,
+            event=self.event,
+            end=end,
+            find_continued=self._find_continued,
+        )
         return replace(result, cursor=await _find_cursor(plan, pane_end))
 
     async def tell_end(self, result: WatchResult, listeners: Iterable[OnWatchEnd | None]) -> None:
