@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,13 @@ from muxpilot.errors import BadInput
 from muxpilot.tmux.hosts.exec_command import ExecRoute
 from muxpilot.tmux.hosts.far import FarEndpoint
 from muxpilot.tmux.servers import TmuxServers
-from tests.containers.conftest import far_settings, muxpilot_in
-from tests.rigs.namespaces import NEEDED, Container, run_container
-from tests.rigs.waiting import LIMIT_S, eventually, send_signal, within
+from tests.containers.conftest import Inside, far_settings, muxpilot_in
+from tests.rigs.namespaces import NEEDED, PROMPT, run_container
+from tests.rigs.waiting import LIMIT_S, eventually, is_running, send_signal, within
 from tests.shells.conftest import Barrier
 
 WAIT_MS = 30_000
+PROMPTS = (PROMPT.strip(), "$", "#")
 
 
 async def ask(command: str) -> str:
@@ -138,52 +140,82 @@ async def test_a_container_that_hangs_is_told_within_the_deadline_of_a_call() ->
             assert (await it.call("list-windows"))["windows"]
 
 
-@contextmanager
-def connection_broken(container: Container) -> Iterator[None]:
+@asynccontextmanager
+async def connection_broken(it: Inside) -> AsyncIterator[None]:
     """Break all connections into the container, and let no new one in until the block ends."""
-    enter = container.root.with_name("enter")
+    enter = it.container.root.with_name("enter")
     text = enter.read_text()
     enter.write_text("echo the engine is gone >&2; exit 1\n")
-    listed = subprocess.run(["pgrep", "-f", f"nsenter -t {container.pid} "], capture_output=True, text=True)
-    for pid in listed.stdout.split():
-        send_signal(int(pid), signal.SIGKILL)
+    killed = it.container.kill_connections()
+
+    async def have_ended() -> bool:
+        return not any(map(is_running, killed))
+
     try:
+        await eventually(have_ended)
+        assert "the engine is gone" in await it.fails("list-windows")
         yield
     finally:
         enter.write_text(text)
 
 
+async def run_over_a_broken_connection(it: Inside, ending: str) -> dict[str, Any]:
+    """Run a command, let it end while the connection is broken, and return what is told of it later."""
+    container = it.container
+    os.mkfifo(container.root / "tmp/gate")
+    pane = await it.pane("work")
+    assert (await it.run(pane, "true"))["exitCode"] == 0
+    running = await it.run(pane, f"read -r _ </tmp/gate; {ending}", timeoutSeconds=0.2)
+    assert running["status"] == "running"
+
+    async def is_at_its_prompt() -> bool:
+        shown = container.tmux("capture-pane", "-p", "-t", "work").split("\n")
+        return [line for line in shown if line][-1].strip() in PROMPTS
+
+    async with connection_broken(it):
+        (container.root / "tmp/gate").write_text("go\n")
+        await eventually(is_at_its_prompt)
+    return await it.call(
+        "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS, maxOutputBytes=100_000
+    )
+
+
+def numbers(last: int) -> str:
+    return "".join(f"{number}\n" for number in range(1, last + 1))
+
+
+# What a container has, besides what muxpilot needs. The applets are those that a journal uses there.
+IMAGES = {"the programs of this machine": (), "busybox": ("busybox",)}
+APPLETS = ("cat", "id", "ls", "dd", "wc", "rm", "mkdir", "tail", "seq", "sleep")
+
+
+@pytest.mark.parametrize("image", IMAGES)
 @pytest.mark.parametrize(
-    ("ending", "output", "code"), [("seq 1 3000; sh -c 'exit 9'", 3000, 9), ("true", 0, 0)]
+    ("ending", "output", "code"), [("seq 1 3000; (exit 9)", numbers(3000), 9), ("true", "", 0)]
 )
 async def test_a_command_that_ends_while_the_connection_is_broken_is_told_exactly(
-    ending: str, output: int, code: int
+    monkeypatch: pytest.MonkeyPatch, image: str, ending: str, output: str, code: int
 ) -> None:
-    with run_container() as container:
-        barrier = Barrier(container.root / "tmp" / "barrier")
-        wait = barrier.command.replace(str(container.root), "")
+    has_only = (*NEEDED, *IMAGES[image]) if IMAGES[image] else ()
+    monkeypatch.setenv("HOME", "/root")
+    with run_container(has_only=has_only) as container:
+        if has_only:
+            container.use_busybox(*APPLETS)
         async with muxpilot_in(container) as it:
-            pane = await it.pane("work")
-            assert (await it.run(pane, "true"))["exitCode"] == 0
-            running = await it.run(pane, f"{wait}; {ending}", timeoutSeconds=0.2)
-            assert running["status"] == "running"
-            with connection_broken(container):
-                barrier.open()
+            told = await run_over_a_broken_connection(it, ending)
+    assert (told["exitCode"], told["outputTruncated"], told["output"]) == (code, False, output), told
 
-                async def has_ended() -> bool:
-                    base = container.root / "root/.local/state/muxpilot/far"
-                    return any(
-                        b"133;D;%d;" % code in path.read_bytes()
-                        for path in base.rglob("0*-*")
-                        if path.is_file()
-                    )
 
-                await eventually(has_ended)
-            told = await it.call(
-                "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS, maxOutputBytes=100_000
-            )
-    expected = "".join(f"{number}\n" for number in range(1, output + 1))
-    assert (told["exitCode"], told["outputTruncated"], told["output"]) == (code, False, expected), told
+async def test_where_no_journal_can_be_kept_the_gap_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container of sh, cat and tmux only has no programs for a journal."""
+    monkeypatch.setenv("HOME", "/root")
+    with run_container(has_only=NEEDED) as container:
+        async with muxpilot_in(container) as it:
+            told = await run_over_a_broken_connection(it, "echo in the gap; (exit 9)")
+            assert (told["status"], told["exitCode"], told["outputTruncated"]) == ("lost", None, True), told
+            assert "ended while its output was interrupted" in told["reason"]
+            assert (await it.run(told["paneId"], "echo next"))["output"] == "next\n"
+        assert not [path for path in container.root.rglob("*muxpilot*") if path.is_file()]
 
 
 async def test_a_command_that_ends_while_no_muxpilot_runs_is_told_exactly() -> None:

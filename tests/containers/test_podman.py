@@ -1,12 +1,15 @@
-"""A container of podman that has /bin/sh, cat and tmux, reached by `podman exec -i`."""
+"""Containers of podman, reached by `podman exec -i`: the smallest, and one that can keep journals."""
 
 from __future__ import annotations
 
+import os
+import select
 import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ from tests.containers.conftest import far_settings
 from tests.containers.test_smallest import PROGRAM
 from tests.rigs.namespaces import NEEDED
 from tests.rigs.podman import PodmanContainer, run_podman
-from tests.rigs.waiting import eventually, within
+from tests.rigs.waiting import LIMIT_S, eventually, send_signal, within
 
 pytestmark = pytest.mark.timeout(240)  # podman takes a second for each step, and more on a busy machine
 
@@ -25,6 +28,13 @@ LIST = 'tmux list-sessions -F "#{session_name}"; for f in /proc/[0-9]*/cmdline; 
 @pytest.fixture(scope="module")
 def podman() -> Iterator[PodmanContainer]:
     with run_podman(NEEDED) as container:
+        yield container
+
+
+@pytest.fixture(scope="module")
+def with_journals() -> Iterator[PodmanContainer]:
+    """A container that also has what a journal needs."""
+    with run_podman((*NEEDED, "id", "ls", "dd", "wc", "rm", "mkdir", "tail")) as container:
         yield container
 
 
@@ -72,3 +82,50 @@ async def _check_that_a_killed_muxpilot_leaves_nothing(podman: PodmanContainer, 
 
     await eventually(is_alone, limit_s=30)
     assert podman.run("/bin/sh", "-c", "tmux list-sessions").startswith("work: ")
+
+
+async def test_a_command_that_ends_while_podman_is_gone_is_told_exactly(
+    with_journals: PodmanContainer, tmp_path: Path
+) -> None:
+    engine = tmp_path / "engine"
+    words = shlex.join(with_journals.words)
+    engine.write_text(f'exec {words} "$@"\n')
+    app = build(far_settings(shlex.join(["/bin/sh", str(engine)])))
+    try:
+        await call(app, "create-session", name="work")
+        with_journals.run("/bin/sh", "-c", "mkdir /tmp/gates")
+        wait = "until [ -d /tmp/gates/open ]; do :; done"
+        line = {"paneId": "work:0.0", "command": f"{wait}; echo in the gap; (exit 9)", "timeoutSeconds": 1}
+        running = await call(app, "execute-command", **line)
+        assert isinstance(running, dict)
+        assert running["status"] == "running", running
+        engine.write_text("echo the engine is gone >&2; exit 1\n")
+        kill_clients(words)
+        answer = await app.dispatch.call("list-windows", {})
+        assert "the engine is gone" in answer.text
+        with_journals.run("/bin/sh", "-c", "mkdir /tmp/gates/open")
+        await eventually(lambda: is_at_its_prompt(with_journals), limit_s=30)
+        engine.write_text(f'exec {words} "$@"\n')
+        told = await call(app, "get-command-result", commandId=running["commandId"], waitMs=60_000)
+    finally:
+        await app.close()
+    assert isinstance(told, dict)
+    assert (told["output"], told["exitCode"], told["outputTruncated"]) == ("in the gap\n", 9, False), told
+
+
+async def is_at_its_prompt(podman: PodmanContainer) -> bool:
+    shown = podman.run("/bin/sh", "-c", "tmux capture-pane -p -t work")
+    return "in the gap" in shown.splitlines() and shown.rstrip()[-1] in "$#"
+
+
+def kill_clients(words: str) -> None:
+    """Kill all `podman exec` of a container, and wait until each has ended."""
+    listed = subprocess.run(["pgrep", "-f", words], capture_output=True, text=True)
+    for pid in map(int, listed.stdout.split()):
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:  # a short one that has ended
+            continue
+        send_signal(pid, signal.SIGKILL)
+        assert select.select([handle], [], [], LIMIT_S)[0]
+        os.close(handle)

@@ -73,12 +73,16 @@ class RemoteHost:
         more.setdefault("timeoutSeconds", LIMIT_S)
         return await self.call("execute-command", paneId=pane, command=command, **more)
 
-    async def pane(self, shell: str = "bash") -> str:
-        """Create a pane there with this shell, and return its id."""
+    def use_shell(self, shell: str) -> None:
+        """Let new panes have this shell: a test before may have chosen another."""
         found = shutil.which(shell)
         if found is None:
             pytest.skip(f"no {shell} here")
         self.raw("set-option", "-g", "default-shell", found)
+
+    async def pane(self, shell: str = "bash") -> str:
+        """Create a pane there with this shell, and return its id."""
+        self.use_shell(shell)
         self.count += 1
         made = await self.call("create-session", name=f"s{self.count}", width=100, height=30)
         pane: str = made["paneId"]

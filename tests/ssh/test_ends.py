@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from muxpilot.app import build
+from muxpilot.config.scope import Scope
 from tests.rigs.engine import wait_until
+from tests.rigs.requests import counted_requests
 from tests.rigs.stubborn import KINDS
 from tests.rigs.waiting import is_running
 from tests.rigs.witnesses import left_of, stubborn_command, wait_for_pids
@@ -39,6 +42,21 @@ async def test_processes_of_a_far_pane_are_ended_and_told(far: RemoteHost) -> No
     await far.call("kill-session", sessionId="beside")
 
 
+async def test_a_far_kill_is_two_round_trips_however_stubborn_the_processes_are(far: RemoteHost) -> None:
+    """One lists the panes, and one runs the script that kills and escalates there."""
+    file = far.folder / "counted"
+    await far.call("create-session", name="beside", command="exec sleep 600")
+    made = await far.call("create-session", name="counted", command=stubborn_command(file))
+    pids = await wait_for_pids(file, KINDS)
+    assert far.app is not None
+    with counted_requests(far.app.servers.get(None)) as requests:
+        answer = await far.call("kill-pane", paneId=made["paneId"])
+    assert left_of(pids) == []
+    assert {row["signal"] for row in answer["processes"]} == {"SIGTERM", "SIGKILL"}
+    assert requests == ["list-panes", "run-shell"]
+    await far.call("kill-session", sessionId="beside")
+
+
 async def test_a_far_pane_that_is_respawned_keeps_its_new_program(far: RemoteHost) -> None:
     file = far.folder / "respawned"
     kinds = ("hup", "all+setsid+twice")
@@ -50,6 +68,27 @@ async def test_a_far_pane_that_is_respawned_keeps_its_new_program(far: RemoteHos
     state = await far.call("pane-state", paneId=made["paneId"])
     assert (state["isAlive"], state["foregroundCmd"]) == (True, "sleep")
     await far.call("kill-session", sessionId="again")
+
+
+async def test_the_debug_dialect_ends_processes_on_another_host_too() -> None:
+    """By tmux_kill_pane, and all that is left when the server ends."""
+    kinds = ("hup", "all+setsid+twice")
+    with run_host() as host:
+        app = build(replace(host.settings(), scope=Scope.DEBUG))
+        started = []
+        try:
+            await app.start()
+            for name in ("killed", "left"):
+                command = {"command": stubborn_command(host.folder / name, kinds), "name": name}
+                assert not (await app.dispatch.call("tmux_create_pane", command)).is_error
+                started.append(await wait_for_pids(host.folder / name, kinds))
+            killed, left = started
+            answer = await app.dispatch.call("tmux_kill_pane", {"pane_id": "debug-1"})
+            assert not answer.is_error, answer.text
+            assert (left_of(killed), left_of(left)) == ([], list(kinds))
+        finally:
+            await app.close()
+        await wait_until(lambda: left_of(left) == [])  # the script goes on without us
 
 
 def run_there(far: RemoteHost, *argv: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
@@ -30,9 +31,10 @@ async def test_commands_run_in_the_shell_of_a_far_pane(far: RemoteHost, shell: s
 
 
 async def test_a_named_pane_is_opened_there_and_found_again(far: RemoteHost) -> None:
+    far.use_shell("bash")
     first = await far.call("execute-command", command="kept=1; pwd; echo $PAGER", paneId="named")
     assert (first["pane"], first["created"]) == ("named", True)
-    assert first["output"].splitlines()[1:] == ["cat"], first
+    assert first["output"].splitlines()[1:] == ["cat"], json.dumps(first)
     again = await far.call("execute-command", command="echo $kept", paneId="named")
     assert (again["paneId"], again["output"], again["created"]) == (first["paneId"], "1\n", False)
     assert "'nope' not found" in await far.fails("capture-pane", paneId="nope")

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muxpilot.errors import Refused
-from muxpilot.tmux.formats import FieldTable, fields, flag, optional_int, parse, template
+from muxpilot.tmux.formats import (
+    FieldTable,
+    _decode_counted_text,
+    fields,
+    flag,
+    optional_int,
+    parse,
+    template,
+)
 from muxpilot.tmux.ids import PaneId
 
 TABLE = fields(
@@ -109,6 +117,22 @@ def test_a_record_may_end_with_a_text(records: list[tuple[int, bytes]]) -> None:
     body = [{"pane_width": b"%d" % width, "pane_current_path": path} for width, path in records]
     got: list[dict[str, Any]] = parse(ENDS_WITH_TEXT, print_records(ENDS_WITH_TEXT, body), dict)
     assert [(row["width"], row["path"].encode("utf-8", "surrogateescape")) for row in got] == records
+
+
+@pytest.mark.parametrize(
+    ("printed", "size", "text"),
+    [
+        (r"\$HOME", 5, "$HOME"),
+        (r"a\$", 2, "a$"),
+        (r"\\$x", 3, r"\$x"),
+        (r"\$x", 3, r"\$x"),
+        (r"\$x\033", 3, "$x\x1b"),
+        (r"C:\a\$", 5, r"C:\a$"),
+        (r"a\b", 2, "a\b"),
+    ],
+)
+def test_a_dollar_that_tmux_3_4_has_escaped_is_read_as_one(printed: str, size: int, text: str) -> None:
+    assert _decode_counted_text(f"{size}:{printed}") == text
 
 
 def test_a_path_that_changed_after_it_was_counted_shifts_nothing() -> None:

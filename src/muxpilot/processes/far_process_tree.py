@@ -47,6 +47,7 @@ class FarPanes:
             "server": str(self.server_pid),
             "socket": self.socket,
             "tree": "".join(f" {process} " for process in tree),
+            "terminals": f" {' '.join(map(str, self.programs))} ",  # each program leads its session
         }
         return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
 

@@ -46,6 +46,8 @@ def pid_namespace() -> str:
 
 def process_exists(pid: int) -> bool:
     """Return whether there is such a process, of any user; a zombie counts."""
+    if pid <= 0:  # for the system it would mean our process group
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -28,7 +28,10 @@ _Converters = tuple[Callable[[str], Any], ...]
 _MARK_BYTES = 16
 _COUNTED, _PLAIN = "c", "p"  # a mark's first letter
 _LENGTH = re.compile(r"([0-9]+):", re.ASCII)
-_ESCAPE = re.compile(rb"\\(?:[0-3][0-7][0-7]|[abfnrtv])")  # as vis(3) writes them
+# tmux 3.4 writes `\$` for a `$` before a letter; the letter after a text is that of a mark. All versions from
+# 3.4 on escape control characters as vis(3) does. A path may have both, so the last row undoes both.
+_DOLLAR, _CONTROL = rb"\$(?=[A-Za-z_{]|\Z)", rb"[0-3][0-7][0-7]|[abfnrtv]"
+_ESCAPES = [re.compile(rb"\\(?:%s)" % pattern) for pattern in (_DOLLAR, _CONTROL, _DOLLAR + b"|" + _CONTROL)]
 
 
 class _Group(NamedTuple):
@@ -78,6 +81,11 @@ def flag(text: str) -> bool:
 
 def optional_int(text: str) -> int | None:
     return int(text) if text else None
+
+
+def process_id(text: str) -> int:
+    """Return a process id, or 0 where there is none: tmux 3.8 forgets that of a program that has ended."""
+    return int(text or 0)
 
 
 def _build_format(table: FieldTable, *, counted: bool) -> str:
@@ -138,8 +146,16 @@ def _decode_counted_text(text: str) -> str:
     if length is None:
         raise _unreadable_answer()
     printed, size = text[length.end() :].encode("utf-8", "surrogateescape"), int(length[1])
-    raw = _ESCAPE.sub(lambda found: codecs.escape_decode(found[0])[0], printed)
-    return (raw if len(raw) == size < len(printed) else printed).decode("utf-8", "surrogateescape")
+    if len(printed) != size:
+        readings = (_unescape(escape, printed) for escape in _ESCAPES)
+        printed = next((raw for raw in readings if len(raw) == size), printed)
+    return printed.decode("utf-8", "surrogateescape")
+
+
+def _unescape(escape: re.Pattern[bytes], printed: bytes) -> bytes:
+    return escape.sub(
+        lambda found: b"$" if found[0] == b"\\$" else codecs.escape_decode(found[0])[0], printed
+    )
 
 
 def _unreadable_answer() -> Refused:

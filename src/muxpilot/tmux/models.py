@@ -7,7 +7,7 @@ from dataclasses import field
 
 from muxpilot.records import record
 from muxpilot.terminal.shape import ScreenShape
-from muxpilot.tmux.formats import fields, flag, optional_int
+from muxpilot.tmux.formats import fields, flag, optional_int, process_id
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.version import screen_shape
 
@@ -118,7 +118,7 @@ LISTED_PANE = fields(
     height=("pane_height", int),
     current_command=("pane_current_command", str),
     current_path=("pane_current_path", str),
-    pid=("pane_pid", int),
+    pid=("pane_pid", process_id),
     is_dead=("pane_dead", flag),
     dead_status=("pane_dead_status", optional_int),
     dead_signal=("pane_dead_signal", optional_int),

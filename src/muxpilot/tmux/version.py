@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from muxpilot.errors import NoTmux
 from muxpilot.terminal.shape import ScreenShape
+from muxpilot.terminal.width import EmojiCells
 
 Version = tuple[int, int]
 
@@ -18,17 +19,23 @@ MESSAGES_REACH_CLIENTS: Version = (3, 3)
 # The row "Pane is dead" of a pane that stays can be left out (remain-on-exit-format).
 DEAD_ROW_HAS_FORMAT: Version = (3, 3)
 MIRRORED_LAYOUTS: Version = (3, 5)
-NAMES_KEEP_DOLLARS: Version = (3, 4)
+NAMES_KEEP_DOLLARS: Version = (3, 5)
 # tmux notifies its control clients when a paste buffer changes.
 BUFFER_CHANGES_ARE_NOTIFIED: Version = (3, 4)
 CONTROL_CHARACTERS_ARE_ESCAPED: Version = (3, 4)
 # A skin colour, the second letter of a flag and U+FE0F share the wide cell that they form or follow.
 EMOJI_ARE_JOINED: Version = (3, 4)
+# A letter of a flag joins a letter only, and a skin colour what can have one.
+EMOJI_ARE_MATCHED: Version = (3, 6)
+# Two letters are a flag, and the cursor stays behind an emoji that becomes wide in the last column.
+EMOJI_ARE_PAIRED: Version = (3, 7)
 # REP also repeats a character that is not ASCII.
 ALL_CHARACTERS_ARE_REPEATED: Version = (3, 5)
 # tmux pastes `^[` for an escape character unless it is asked to leave the bytes alone.
 PASTES_AS_CARETS: Version = (3, 7)
 NAMES_KEEP_COLONS: Version = (3, 7)
+# tmux closes the pipe of a pane that stays when its program ends, and forgets the program's process id.
+PIPES_END_WITH_PROGRAMS: Version = (3, 8)
 
 # Builds without a number, such as OpenBSD's own, count as newer than every release.
 _NEWEST: Version = (99, 0)
@@ -39,7 +46,13 @@ _VERSION_TIMEOUT_S = 10.0
 def screen_shape(columns: int, rows: int, version: str) -> ScreenShape:
     """Return the shape of a screen in a tmux of this version; the newest rules where it is not known."""
     number = parse(version) if version else _NEWEST
-    return ScreenShape(columns, rows, number >= EMOJI_ARE_JOINED, number >= ALL_CHARACTERS_ARE_REPEATED)
+    return ScreenShape(columns, rows, emoji_cells(number), number >= ALL_CHARACTERS_ARE_REPEATED)
+
+
+def emoji_cells(version: Version) -> EmojiCells:
+    """Return how a tmux of this version puts emoji into cells."""
+    firsts = (EMOJI_ARE_JOINED, EMOJI_ARE_MATCHED, EMOJI_ARE_PAIRED)
+    return EmojiCells(sum(version >= first for first in firsts))
 
 
 def parse(text: str) -> Version:

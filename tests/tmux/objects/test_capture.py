@@ -8,7 +8,7 @@ from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.terminal.escapes import SGR
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.objects.capture import LineNumber, _write_blanks
+from muxpilot.tmux.objects.capture import LineNumber, write_blanks
 from tests.rigs.engine import read_until, stream_of
 
 pytestmark = pytest.mark.both_tmux
@@ -144,4 +144,4 @@ async def test_the_alternate_screen_is_what_is_shown(tmux: Tmux) -> None:
 )
 def test_tabs_of_a_row_are_the_blanks_that_the_screen_shows(row: str, shown: str) -> None:
     """Since 3.6 tmux tells a tab as a tab."""
-    assert _write_blanks([row]) == [shown]
+    assert write_blanks([row]) == [shown]

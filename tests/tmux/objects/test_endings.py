@@ -16,7 +16,8 @@ from muxpilot.errors import NotFound
 from muxpilot.tmux import EnsuredSession, PaneId, SessionId
 from muxpilot.tmux.objects import endings
 from tests.rigs.engine import Raw, wait_until
-from tests.rigs.waiting import LIMIT_S, eventually, is_running
+from tests.rigs.requests import counted_requests
+from tests.rigs.waiting import LIMIT_S, eventually, is_running, within
 from tests.rigs.witnesses import inner_server, left_of, open_stubborn, started_with
 
 KILLS: dict[str, Callable[[Tmux, EnsuredSession], Awaitable[object]]] = {
@@ -53,7 +54,8 @@ async def test_nothing_of_a_pane_is_left_and_what_needed_more_than_sighup_is_tol
 ) -> None:
     beside, others = await open_stubborn(tmux, folder, "beside", ("plain", "all+setsid+twice"))
     made, pids = await open_stubborn(tmux, folder)
-    ended = await KILLS[kill](tmux, made)
+    with within(2.0 if way == "/proc" else LIMIT_S):
+        ended = await KILLS[kill](tmux, made)
     assert isinstance(ended, list)
     assert left_of(pids) == []
     told = {row.pid: row for row in ended}
@@ -63,6 +65,21 @@ async def test_nothing_of_a_pane_is_left_and_what_needed_more_than_sighup_is_tol
     assert sorted(left_of(others)) == sorted(["plain", "all+setsid+twice"])
     assert await tmux.endings.kill_session(beside.session_id)
     assert left_of(others) == []
+
+
+@pytest.mark.parametrize("kill", ["kill-pane", "kill-window", "kill-session"])
+async def test_a_far_kill_takes_two_requests_whatever_it_needs(
+    tmux: Tmux, folder: Path, kill: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of panes, and one script that kills and escalates there. A request is a round trip."""
+    monkeypatch.setattr(endings, "has_proc", lambda: False)
+    tmux.connection.timeout_s = 50
+    await tmux.sessions.create("keep")
+    made, pids = await open_stubborn(tmux, folder)
+    with counted_requests(tmux) as requests:
+        assert await KILLS[kill](tmux, made)
+    assert left_of(pids) == []
+    assert requests == ["list-panes", "run-shell"]
 
 
 async def test_a_plain_shell_needs_no_more_than_sighup(tmux: Tmux, way: str) -> None:

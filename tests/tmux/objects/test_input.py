@@ -205,6 +205,20 @@ async def test_a_dead_pane_is_refused_and_tmux_lives_on(tmux: Tmux) -> None:
     assert await tmux.buffers.list() == []
 
 
+async def test_a_secret_arrives_and_tmux_keeps_as_many_messages_as_before(
+    tmux: Tmux, tmp_path: Path, raw: Raw
+) -> None:
+    """While it is typed tmux keeps none, because it would keep the secret."""
+    reader = await open_reader(tmux, tmp_path)
+    raw("set-option", "-s", "message-limit", "77")
+    await tmux.input.type_secret(reader.pane, "hunter2 é;")
+    assert await reader.read_new() == "hunter2 é;\r".encode()
+    assert raw("show-options", "-sv", "message-limit").strip() == "77"
+    with pytest.raises(NotFound):
+        await tmux.input.type_secret(PaneId("%99"), "hunter2")
+    assert raw("show-options", "-sv", "message-limit").strip() == "77"
+
+
 async def test_a_pane_that_is_not_there_is_said(tmux: Tmux) -> None:
     await tmux.sessions.create("dev")
     for act in (*ACTS.values(), SHOW):

@@ -10,7 +10,7 @@ import pytest
 from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound, Refused
 from muxpilot.tmux import ListedPane, PaneId, WindowId
-from tests.rigs.engine import Raw, has_run_nothing, read_to_end, read_until, stream_of
+from tests.rigs.engine import Raw, as_kept, has_run_nothing, read_to_end, read_until, stream_of
 from tests.rigs.waiting import eventually
 
 pytestmark = pytest.mark.both_tmux
@@ -72,7 +72,7 @@ async def test_titles_come_back_as_they_went_in(tmux: Tmux, raw: Raw, tmp_path: 
         "",
     ]:
         await tmux.panes.rename(home.pane_id, title)
-        assert (await tmux.panes.get(home.pane_id)).title == title
+        assert (await tmux.panes.get(home.pane_id)).title == await as_kept(tmux, title)
     assert has_run_nothing(raw, canary)
     with pytest.raises(BadInput, match="title"):
         await tmux.panes.rename(home.pane_id, "a\nb")

@@ -55,8 +55,10 @@ def test_what_is_printable_may_be_a_title(text: str) -> None:
         ("a.b:c", (3, 7), "a.b:c"),
         ("a\\b", (3, 3), "a\\\\b"),
         ("a\\b", (3, 5), "a\\\\b"),
+        ("a\\b:", (3, 7), "a\\\\b:"),
         ("$HOME ${x} $_ $1 $", (3, 3), "\\$HOME \\${x} \\$_ $1 $"),
-        ("$HOME ${x}", (3, 4), "$HOME ${x}"),
+        ("$HOME ${x}", (3, 4), "\\$HOME \\${x}"),
+        ("$HOME ${x}", (3, 5), "$HOME ${x}"),
     ],
 )
 def test_the_name_that_tmux_keeps(text: str, version: tuple[int, int], stored: str) -> None:

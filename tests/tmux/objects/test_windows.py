@@ -12,6 +12,7 @@ from muxpilot.errors import BadInput, NotFound, Refused
 from muxpilot.tmux import PaneId, SessionId, WindowId
 from tests.rigs.engine import (
     Raw,
+    as_kept,
     attach_person,
     has_run_nothing,
     open_reader,
@@ -118,7 +119,8 @@ async def test_names_come_back_as_they_went_in_and_run_nothing(tmux: Tmux, raw: 
     home = await tmux.sessions.create("dev")
     for name in [*NAMES, f"#(touch {canary})"]:
         new = await tmux.windows.create(home.session_id, name=name, program=SLEEP)
-        assert (await tmux.windows.get(new.window_id)).name == name == new.window_name
+        expected = await as_kept(tmux, name)
+        assert (await tmux.windows.get(new.window_id)).name == expected == new.window_name
         kept = await tmux.windows.rename(home.window_id, name)
         assert (await tmux.windows.get(home.window_id)).name == kept
         assert kept.replace("\\", "") == name.replace("\\", "")  # tmux alone adds backslashes

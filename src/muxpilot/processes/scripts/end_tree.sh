@@ -3,6 +3,7 @@
 # panes    ids of the panes whose mark counts        roots   process ids of the programs in them
 # server   process id of the tmux server             socket  its socket, as tmux names it
 # tree     the processes of the panes, as pid:start  said    a line for each process that got a signal
+# terminals   sessions of the programs in the panes: they get SIGHUP when tmux closes the terminals
 
 nl='
 '
@@ -128,43 +129,96 @@ find_left() {
     done
 }
 
-# Wait until all have ended, at most for a number of tenths of a second.
-wait_for_end() {
-    steps=$1
-    while [ "$steps" -gt 0 ]; do
-        find_left
-        [ -n "$left" ] || return 0
-        sleep 0.1 2>/dev/null || { sleep 1 && steps=$((steps - 9)); }
-        steps=$((steps - 1))
+# Set now to the time in hundredths of a second, or to nothing where the system does not tell it.
+read_clock() {
+    now=
+    { read -r now rest </proc/uptime; } 2>/dev/null || return 0
+    now=${now%.*}${now#*.}
+    while :; do
+        case $now in 0?*) now=${now#0} ;; *) return 0 ;; esac
     done
 }
 
-# Send a signal to all, and note it in said. The signal `left` is none: these could not be ended.
-send() {
+# Succeed if one of the processes in left may end by a signal (HUP or TERM), as far as /proc tells: it gets the
+# signal, and does not ignore it. The bits of the mask SigIgn are the signals that a process ignores.
+may_end_by() {
+    [ "$1" != KILL ] && [ -r /proc/self/stat ] || return 0
+    case $1 in HUP) ignoring='*[13579bdf]' ;; *) ignoring='*[4567cdef]???' ;; esac
+    getting=
+    for row in $table; do
+        split_row "$row"
+        case $left in *" $pid:$start "*) ;; *) continue ;; esac
+        case $1:$terminals in TERM:* | HUP:*" $session "*) getting="$getting /proc/$pid/status" ;; esac
+    done
+    [ -n "$getting" ] || return 1
+    for mask in $(grep -h -s '^SigIgn:' $getting || echo unknown); do
+        case $mask in SigIgn: | $ignoring) ;; *) return 0 ;; esac
+    done
+    return 1
+}
+
+# Wait until the tree has ended, or is left with processes that ignore a signal, at most for a number of tenths
+# of a second: by the clock, where there is one, because on a busy host each step takes longer than it sleeps.
+wait_for_end() {
+    steps=$2
+    read_clock
+    limit=$((${now:-0} + 10 * steps))
+    while [ "$steps" -gt 0 ]; do
+        find_left
+        [ -n "$left" ] || return 0
+        [ "$steps" -gt 2 ] || may_end_by "$1" || return 0
+        sleep 0.1 2>/dev/null || { sleep 1 && steps=$((steps - 9)); }
+        steps=$((steps - 1))
+        read_clock
+        [ "${now:-0}" -le "$limit" ] || break
+    done
     find_left
+}
+
+# Set commands to lines with /proc/PID/cmdline:COMMAND, of all processes of the tree. Empty without grep.
+read_commands() {
+    set --
+    for process in $tree; do set -- "$@" "/proc/${process%%:*}/cmdline"; done
+    commands=$nl$(grep -a -s . /dev/null "$@" | tr '\0' ' ' | cut -c1-120)$nl
+}
+
+# Send a signal to all in left, and note it in said. The signal `left` is none: these could not be ended.
+send() {
     for process in $left; do
         pid=${process%%:*}
         command=
-        case $said in *" $pid "*) ;; *) command=$({ tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-100; } 2>/dev/null) ;; esac
+        case $commands in
+            *"$nl/proc/$pid/cmdline:"*) command=${commands#*"$nl/proc/$pid/cmdline:"} command=${command%%"$nl"*} ;;
+        esac
         [ "$1" = left ] || kill -s "$1" "$pid" 2>/dev/null || continue
+        [ "$1" != TERM ] || kill -s CONT "$pid" 2>/dev/null # a stopped process would not get it
         said="$said$1 $pid $command$nl"
     done
 }
 
-# End the tree. tmux has closed the terminals, which sends SIGHUP.
+# End the tree. tmux has closed the terminals, which sends SIGHUP. Each scan finds what was started since the
+# one before it.
 end_tree() {
     said= rounds=5
-    wait_for_end 4
+    read_clock
+    give_up=$((${now:-0} + 160))
+    wait_for_end HUP 4
     scan
     [ -n "$tree" ] || return 0
+    read_commands
+    left=$tree
     send TERM
-    wait_for_end 3
-    scan
-    while [ -n "$tree" ] && [ "$rounds" -gt 0 ]; do
+    wait_for_end TERM 3
+    while [ "$rounds" -gt 0 ]; do
         send KILL
-        wait_for_end 1
+        wait_for_end KILL 1
         scan
+        left=$tree
+        [ -n "$left" ] || return 0
+        read_commands
         rounds=$((rounds - 1))
+        read_clock
+        [ "${now:-0}" -le "$give_up" ] || rounds=0
     done
     send left
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
@@ -26,9 +28,18 @@ async def run(
     out, err, status = await _run_process(endpoint, flags, commands, data)
     printed = Block(ok=True, lines=tuple(out.removesuffix(b"\n").split(b"\n")) if out else ())
     # A server that cannot be started prints the reason and exits with 0. One that starts prints the new ids.
-    if status == 0 and not (may_start_server and err and not out):
+    if status == 0 and not (may_start_server and not out):
         return CommandReply((printed,))
+    if may_start_server:
+        err = err or _silent_start_error(endpoint)
     return CommandReply((printed, Block(ok=False, lines=tuple(err.strip().split(b"\n")))))
+
+
+def _silent_start_error(endpoint: Endpoint) -> bytes:
+    """Return the error that newer versions print: tmux 3.2 says nothing."""
+    is_missing = not endpoint.is_remote and not os.path.isdir(os.path.dirname(endpoint.socket))
+    reason = os.strerror(errno.ENOENT) if is_missing else "tmux gives no reason"
+    return os.fsencode(f"error creating {endpoint.socket} ({reason})")
 
 
 async def read_program_version(endpoint: Endpoint) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from muxpilot.errors import BadInput, NotFound
 from muxpilot.records import record
-from muxpilot.terminal.capture_text import decode_rows, decode_styled_rows, looks_drawn
-from muxpilot.terminal.escapes import ESC, SGR, SGR_SEQUENCE
+from muxpilot.terminal.capture_text import decode_rows, decode_screen_rows, decode_styled_rows, looks_drawn
+from muxpilot.terminal.escapes import ESC, LINK, SGR, SGR_SEQUENCE
+from muxpilot.terminal.width import EmojiCells, cell_width
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId
-from muxpilot.tmux.version import DEAD_ROW_HAS_FORMAT, EMOJI_ARE_JOINED
+from muxpilot.tmux.version import DEAD_ROW_HAS_FORMAT, emoji_cells
 
 # A line number of tmux: 0 is the top of the screen, -5 is five lines above it, "-" the first or the last.
 LineNumber = int | str
@@ -36,7 +37,7 @@ class CapturedScreen:
     columns: int
     rows: int
     cursor: tuple[int, int] | None
-    is_joined: bool = True  # this tmux puts an emoji of several characters into one cell
+    emoji: EmojiCells = EmojiCells.PAIRED
     cursor_at: tuple[int, int] = (0, 0)
     is_alternate: bool = False  # a full-screen program covers the text of the pane
 
@@ -129,9 +130,9 @@ class Capture:
         """Return the whole screen, with colours and with the blanks at the ends of rows."""
         numbers, lines = await self._capture_with_numbers(pane, _SCREEN_NUMBERS, "-e", "-N")
         columns, rows, x, y, is_visible, is_alternate = numbers
-        is_joined = await self._connection.server_version() >= EMOJI_ARE_JOINED
+        emoji = emoji_cells(await self._connection.server_version())
         cursor = (x, y) if is_visible else None
-        return CapturedScreen(lines, columns, rows, cursor, is_joined, (x, y), bool(is_alternate))
+        return CapturedScreen(lines, columns, rows, cursor, emoji, (x, y), bool(is_alternate))
 
     async def _capture_with_numbers(self, pane: PaneId, ask: str, *flags: str) -> tuple[list[int], list[str]]:
         """Return numbers of a pane and the rows of its screen, both from the same moment."""
@@ -146,7 +147,8 @@ class Capture:
         numbers = [int(number) for number in reply.first_line.split()]
         if len(numbers) != len(ask.split()):  # for a pane that is gone, tmux prints empty fields
             raise NotFound("pane", pane)
-        return numbers, _write_blanks(decode_rows(reply.blocks[1].lines))
+        decode = decode_screen_rows if "-e" in flags else decode_rows
+        return numbers, write_blanks(decode(reply.blocks[1].lines))
 
     async def _rows(
         self,
@@ -190,14 +192,14 @@ class Capture:
             if not colors:
                 blocks = (await self._connection.run(*asked, repeatable=True)).blocks
                 if not any(looks_drawn(block.lines) for block in blocks):
-                    return [_write_blanks(decode_rows(block.lines)) for block in blocks]
+                    return [write_blanks(decode_rows(block.lines)) for block in blocks]
             reply = await self._connection.run(*((*one, "-e") for one in asked), repeatable=True)
         except NotFound:
             raise NotFound("pane", pane) from None
         decoded = (
             decode_styled_rows(block.lines, colors=colors, keeps_blanks=join or pad) for block in reply.blocks
         )
-        return [_write_blanks(rows) for rows in decoded]
+        return [write_blanks(rows) for rows in decoded]
 
 
 def strip_trailing_blank_rows(rows: list[str]) -> list[str]:
@@ -232,18 +234,16 @@ def _colours_at_end_of(rows: list[str]) -> str:
     return "".join(state.values())
 
 
-def _write_blanks(rows: list[str]) -> list[str]:
+def write_blanks(rows: list[str]) -> list[str]:
     """Return rows as they stand on the screen: since 3.6 tmux tells a tab as a tab, and not as blanks."""
     return [_expand_tabs(row) if "\t" in row else row for row in rows]
 
 
 def _expand_tabs(text: str) -> str:
     """Replace tabs by the blanks up to the next column that is a multiple of eight."""
-    from muxpilot.terminal.width import cell_width  # few rows have tabs
-
     parts: list[str] = []
     column = 0
-    for part in re.split(f"({SGR_SEQUENCE}|\t)", text):
+    for part in re.split(f"({SGR_SEQUENCE}|{LINK}|\t)", text):
         if part == "\t":
             part = " " * (_TAB_COLUMNS - column % _TAB_COLUMNS)
         if not part.startswith(ESC):

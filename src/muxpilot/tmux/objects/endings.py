@@ -18,7 +18,7 @@ from muxpilot.records import record
 from muxpilot.tasks import TaskSet
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.connection.failures import error_from_message
-from muxpilot.tmux.formats import fields, flag
+from muxpilot.tmux.formats import fields, flag, process_id
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.ids import PaneId, SessionId, WindowId
 from muxpilot.tmux.objects.windows import Windows
@@ -48,7 +48,7 @@ _PANE_WITH_PROCESS = fields(
     id=("pane_id", PaneId),
     window_id=("window_id", WindowId),
     session_id=("session_id", SessionId),
-    pid=("pane_pid", int),
+    pid=("pane_pid", process_id),
     is_dead=("pane_dead", flag),
     server_pid=("pid", int),
     socket=("socket_path", str),

@@ -47,6 +47,9 @@ _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # Limits of the memory of typed texts: texts per pane, length of a text, and panes.
 _TEXTS_KEPT, _LONGEST_KEPT, _PANES_KEPT = 8, 4096, 200
 
+# The option of the server that says how many commands and messages it keeps.
+_MESSAGE_LIMIT = "message-limit"
+
 _MOUSE_FIELDS = (
     *("pane_width", "pane_height", "mouse_any_flag", "mouse_sgr_flag", "mouse_utf8_flag"),
     *("mouse_button_flag", "mouse_all_flag"),
@@ -72,6 +75,8 @@ class Input:
         self._buffers = buffers
         self._panes = panes
         self._typed: dict[PaneId, deque[str]] = {}
+        # All panes that we have sent input to: what runs in them may be an agent's.
+        self.panes_typed_into: set[PaneId] = set()
         self._trace = connection.endpoint.trace
 
     def recently_typed(self, pane: PaneId) -> Sequence[str]:
@@ -99,15 +104,32 @@ class Input:
         typing: list[Command] = [("send-keys", "-t", pane, "-l", "--", text)] if text else []
         press_enter: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
         keys = [*typing * _validate_repeat(repeat), *press_enter]
+        self.panes_typed_into.add(pane)
         if ticket is not None:
             await self._run_unless_dead(pane, *keys, ticket=ticket)
         else:
             await self._send_keys(pane, *keys)
 
     async def type_secret(self, pane: PaneId, secret: str) -> None:
-        """Type what a person has entered, and Enter. It is remembered nowhere."""
+        """Type what a person has entered, and Enter. It is remembered nowhere.
+
+        tmux keeps the last commands with their arguments, for `show-messages`. A limit of 0 empties that log,
+        and this command never stays in it.
+        """
+        reply = await self._connection.run(("show-options", "-sv", _MESSAGE_LIMIT), repeatable=True)
+        restore: Command = ("set-option", "-s", _MESSAGE_LIMIT, reply.first_line)
         typing = ("send-keys", "-t", pane, "-l", "--", SecretWord(secret))
-        await self._send_keys(pane, typing, ("send-keys", "-t", pane, "Enter"))
+        try:
+            await self._send_keys(
+                pane,
+                ("set-option", "-s", _MESSAGE_LIMIT, "0"),
+                typing,
+                ("send-keys", "-t", pane, "Enter"),
+                restore,
+            )
+        except MuxpilotError:
+            await self._connection.run(restore)  # tmux ends a line at the first command that fails
+            raise
 
     async def last_ticket(self, pane: PaneId) -> str:
         """Return the name of the ticket that was used last in a pane; empty if none was."""
@@ -140,6 +162,7 @@ class Input:
     async def press(self, pane: PaneId, keys: str, *, enter: bool = False, repeat: int = 1) -> None:
         """Press keys by their tmux names, several separated by blanks."""
         words = key_names.parse_keys(keys) * _validate_repeat(repeat) + (("Enter",) if enter else ())
+        self.panes_typed_into.add(pane)
         await self._send_keys(pane, ("send-keys", "-t", pane, "--", *words))
 
     async def paste(self, pane: PaneId, text: str, *, enter: bool = False) -> int:
@@ -203,6 +226,7 @@ class Input:
     ) -> int:
         """Paste through a private buffer. `-r` keeps line feeds as they are, `-d` deletes the buffer."""
         data = encode(text)
+        self.panes_typed_into.add(pane)
         name = f"muxpilot-{secrets.token_hex(8)}"
         press_enter: list[Command] = [("send-keys", "-t", pane, "Enter")] if enter else []
         if not data:

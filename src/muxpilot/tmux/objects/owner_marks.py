@@ -9,7 +9,7 @@ from muxpilot.records import record
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.formats import fields, flag
 from muxpilot.tmux.ids import PaneId, SessionId
-from muxpilot.tmux.objects.owner import OWNER_OPTION, Owner, parse_owner
+from muxpilot.tmux.objects.owner import OWNER_OPTION, MarkableId, Owner, parse_owner
 
 
 @record
@@ -56,6 +56,16 @@ async def read_session_owner(connection: Connection, session: SessionId) -> Owne
         return parse_owner(session, (await connection.run(ask, repeatable=True)).first_line)
     except NotFound:
         return None
+
+
+async def list_sessions_showing(connection: Connection, target: MarkableId) -> list[SessionId]:
+    """Return the sessions that show a window or pane; a session shows itself."""
+    if isinstance(target, SessionId):
+        return [target]
+    field = "pane_id" if isinstance(target, PaneId) else "window_id"
+    ask = ("list-panes", "-a", "-f", f"#{{==:#{{{field}}},{target}}}", "-F", "#{session_id}")
+    lines = (await connection.run(ask, repeatable=True)).blocks[0].lines
+    return [SessionId(each) for each in dict.fromkeys(line.decode("ascii", "replace") for line in lines)]
 
 
 async def list_panes_with_owners(connection: Connection) -> Sequence[PaneWithOwner]:

@@ -15,6 +15,9 @@ from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.stream import ExitStatus
 
 _OPTION = "@muxpilot_exit_"
+# A hook is an array: with a number of our own, hooks that a person has set in the pane stay as they are.
+_HOOK_NAME = "pane-died"
+_OWN_HOOK = f"{_HOOK_NAME}[7717]"
 # Holds the value that remain-on-exit had, while a muxpilot keeps a pane to read how its program ends.
 # Other versions of muxpilot read this option too, so its name must stay as it is.
 REMAINED_OPTION = "@muxpilot_remained"
@@ -25,15 +28,23 @@ _SIGNAL_STATUS = 128
 def set_hook_command(pane: PaneId, *, is_kept: str) -> Command:
     """Return the command that sets the hook: it keeps the status, and closes the pane.
 
-    The pane is not closed if the /bin/sh text `is_kept` succeeds; formats in it are expanded.
+    The pane is not closed if the /bin/sh text `is_kept` succeeds; formats in it are expanded. Nor is it
+    closed if a person's own hook, which runs first, has started another program in it.
     """
     write = f'set-option -gF {_OPTION}{pane[1:]} "#{{pane_dead_status}} #{{pane_dead_signal}}"'
-    close = f'if-shell "{is_kept}" "" "kill-pane -t {pane}"'
-    return ("set-hook", "-p", "-t", pane, "pane-died", f"{write} ; {close}")
+    close = f'if-shell "[ #{{pane_dead}} != 1 ] || {is_kept}" "" "kill-pane -t {pane}"'
+    return ("set-hook", "-p", "-t", pane, _OWN_HOOK, f"{write} ; {close}")
 
 
 def remove_hook_command(pane: PaneId) -> Command:
-    return ("set-hook", "-p", "-u", "-t", pane, "pane-died")
+    return ("set-hook", "-p", "-u", "-t", pane, _OWN_HOOK)
+
+
+async def drop_empty_hooks(connection: Connection, pane: PaneId) -> None:
+    """Remove what is left of the pane's hooks where ours was the only one: it hides those of the window."""
+    reply = await connection.run(("show-hooks", "-p", "-t", pane))
+    if not any(line.startswith(f"{_HOOK_NAME}[".encode()) for line in reply.blocks[0].lines):
+        await connection.run(("set-hook", "-p", "-u", "-t", pane, _HOOK_NAME))
 
 
 async def read_exit(connection: Connection, pane: PaneId) -> ExitStatus | None:

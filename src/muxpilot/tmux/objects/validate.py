@@ -37,10 +37,11 @@ def keep_printable(text: str) -> str:
 
 
 def stored_session_name(text: str, version: Version) -> str:
-    """Return the name that tmux stores: up to 3.6 it writes `_` for `:` and `.`, and `\\\\` for `\\`."""
+    """Return the name that tmux stores: `\\\\` for `\\`, and up to 3.6 `_` for `:` and `.`."""
+    kept = text.replace("\\", "\\\\")
     if version >= NAMES_KEEP_COLONS:
-        return text
-    kept = re.sub("[:.]", "_", text).replace("\\", "\\\\")
+        return kept
+    kept = re.sub("[:.]", "_", kept)
     return kept if version >= NAMES_KEEP_DOLLARS else re.sub(r"\$(?=[A-Za-z_{])", r"\\$", kept)
 
 

@@ -23,6 +23,7 @@ from muxpilot.tmux.streams.journal_source import JournalSource
 from muxpilot.tmux.streams.pane_journals import PaneJournals
 from muxpilot.tmux.streams.pipe import PipeSource
 from muxpilot.tmux.streams.stream import PaneStream
+from muxpilot.tmux.version import PIPES_END_WITH_PROGRAMS
 from muxpilot.trace import Trace
 
 # Commands that only clean up in tmux are not waited for longer than this.
@@ -77,11 +78,20 @@ class PaneSources:
         if not self._journals.are_kept:
             return False
         if pane.is_dead or not self._journals.journals.may_start:
-            option = f"#{{?pane_pipe,#{{{journal_source.JOURNAL_OPTION}}},}}"
-            ask = ("display-message", "-p", "-t", followed.pane, option)
-            name = (await self._connection.run(ask, repeatable=True)).first_line
-            return await self.join_journal(followed, name)
+            return await self._join_existing_journal(followed, pane)
         return await self._try_journal(followed)
+
+    async def _join_existing_journal(self, followed: FollowedPane, pane: Pane) -> bool:
+        """Follow the journal that the pane's pipe writes, or has written where tmux closes it at the end."""
+        is_closed = pane.is_dead and await self._connection.server_version() >= PIPES_END_WITH_PROGRAMS
+        name = f"#{{{journal_source.JOURNAL_OPTION}}}"
+        option = name if is_closed else f"#{{?pane_pipe,{name},}}"
+        ask = ("display-message", "-p", "-t", followed.pane, option)
+        found = (await self._connection.run(ask, repeatable=True)).first_line
+        if not is_closed:
+            return await self.join_journal(followed, found)
+        generation = await self._journals.find(followed.pane, found)
+        return generation is not None and self._use_journal(followed, generation, None)
 
     async def _try_journal(self, followed: FollowedPane) -> bool:
         generation = await self._journals.create(followed.pane, "")
