@@ -106,6 +106,22 @@ async def test_what_is_typed_elsewhere_is_written(app: App, folder: Path) -> Non
     assert line["ms"] >= 0
 
 
+async def test_a_command_and_a_watch_are_named_by_their_ids(app: App, folder: Path) -> None:
+    made = await app.dispatch.call("create-session", {})
+    assert made.structured is not None, made.text
+    pane = made.structured["paneId"]
+    ran = await app.dispatch.call("execute-command", {"paneId": pane, "command": "true"})
+    watched = await app.dispatch.call("notify-when", {"paneId": pane, "triggers": "pattern:x"})
+    refused = await app.dispatch.call("execute-command", {"paneId": "%999", "command": "true"})
+    assert ran.structured is not None
+    assert watched.structured is not None
+    assert refused.is_error
+    _, first, second, third = lines_of(folder / "log")
+    assert (first["commandId"], "watchId" in first) == (ran.structured["commandId"], False)
+    assert (second["watchId"], "commandId" in second) == (watched.structured["watchId"], False)
+    assert "commandId" not in third
+
+
 async def test_every_capture_is_kept_and_only_counted_in_the_log(app: App, folder: Path) -> None:
     pane = await open_prompt(app, "echo needle; cat", "needle")
     captures = [line for line in lines_of(folder / "log") if line["tool"] == "capture-pane"]

@@ -231,6 +231,29 @@ async def test_guarded_keeps_off_the_panes_of_people_and_read_only_off_all() -> 
             assert is_refused(own) is not own_runs, own
 
 
+async def test_guarded_asks_about_kills_and_sudo_and_redacts_what_panes_show() -> None:
+    token = "ghp_" + "a1B2" * 9
+    with private_place() as place:
+        config = place.home / "guarded.toml"
+        config.write_text('[security]\npreset = "guarded"\n')
+        async with place.serve("--scope", "all", "--config", str(config)) as wire:
+            await wire.shake_hands()
+            shown = await wire.call("execute-command", command=f"echo {token}; echo {token} | wc -c")
+            asked = [
+                await (await wire.start_call("kill-pane", paneId="main")),
+                await (await wire.start_call("execute-command", command="sudo -n touch sudo-ran")),
+            ]
+            panes = (await wire.call("list-panes"))["panes"]
+            seen = await wire.call("capture-pane", paneId="main")
+        assert not (place.home / "sudo-ran").exists()
+    assert shown["output"].split() == ["[redacted]", str(len(token) + 1)]
+    assert token not in seen
+    for message in asked:
+        assert is_refused(message), message
+        assert "attach" in message["result"]["content"][0]["text"]  # no person is there
+    assert [row["pane"] for row in panes] == ["main"]
+
+
 def is_refused(message: dict[str, Any]) -> bool:
     return "error" in message or message["result"]["isError"]
 

@@ -18,9 +18,10 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
-from muxpilot.people.other_processes import answer_question, list_open_questions
+from muxpilot.people.other_processes import Answerer, answer_question, list_open_questions
 from muxpilot.people.pages import PageAnnouncement
 from muxpilot.server import http_server
+from muxpilot.timing import PeopleTiming, Timing
 from tests.rigs.asking import READER, see_popup, use_home
 from tests.rigs.engine import attach_person, wait_until
 from tests.rigs.waiting import eventually
@@ -31,9 +32,10 @@ PAGE = "http://127.0.0.1:9/questions"
 
 
 @asynccontextmanager
-async def serving(place: Place) -> AsyncIterator[str]:
+async def serving(place: Place, people: PeopleTiming | None = None) -> AsyncIterator[str]:
     """Serve muxpilot over HTTP, and yield its address."""
-    app = build(load_settings({}, scope="agentic", socket=place.socket))
+    settings = load_settings({}, scope="agentic", socket=place.socket)
+    app = build(settings, Timing(people=people or PeopleTiming()))
     listener, stopped = sockets.create_server(("127.0.0.1", 0)), asyncio.Event()
     running = asyncio.create_task(http_server.run(app, [listener], token=None, stopped=stopped))
     try:
@@ -130,10 +132,26 @@ async def test_hostile_choices_are_shown_as_text_and_mean_what_they_are(mode: st
 async def test_a_person_who_declines_in_the_client_is_not_asked_again(mode: str, action: str) -> None:
     with private_place() as place, use_home(place):
         place.tmux("new-session", "-d", "-s", "dev", "exec cat")
-        async with serving(place) as url, attach_person(TMUX, place.socket, "attach") as here:
+        quick = PeopleTiming(shortest_answer_s=0)  # the person of this test declines at once
+        async with serving(place, quick) as url, attach_person(TMUX, place.socket, "attach") as here:
             reply = await ask(url, mode, ClientPerson(action), question="Go on?")
             assert b"Go on?" not in here.seen
     assert reply == {"answered": False, "how": "elicitation: declined", "answer": None}
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_client_that_declines_by_itself_leaves_the_question_to_the_popup(action: str) -> None:
+    """It declares elicitation, and answers sooner than a person can. Until 2025-11-25 that can be seen."""
+    client = ClientPerson(action)
+    with private_place() as place, use_home(place):
+        place.tmux("new-session", "-d", "-s", "dev", "exec cat")
+        patient = PeopleTiming(shortest_answer_s=LIMIT_S)  # however slow this machine is
+        async with serving(place, patient) as url, attach_person(TMUX, place.socket, "attach") as here:
+            pending = asyncio.create_task(ask(url, "legacy", client, question="Go on?"))
+            await see_popup(here)
+            here.press("yes\r")
+            assert await pending == {"answered": True, "how": "popup", "answer": "yes"}
+    assert len(client.asked) == 1
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -176,7 +194,7 @@ async def test_a_secret_is_asked_for_by_a_link_to_the_page_that_runs(mode: str) 
                     rows = [row for row in await list_open_questions() if row.socket == place.socket]
                     if not rows or not person.asked:
                         return False
-                    return await answer_question(rows[0], "hunter2", way="view") == ""
+                    return await answer_question(rows[0], "hunter2", Answerer("view")) == ""
 
                 await eventually(answer_on_page)
                 reply = await asking

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from tests.rigs.asking import Asking, see_popup, start_asking
+from muxpilot import Tmux
+from muxpilot.people.answering_process import runs_in_agent_pane
+from tests.rigs.asking import Asking, reply_of, see_popup, start_asking
+from tests.rigs.engine import wait_until
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import LIMIT_S, TMUX
 
 ANSWER = """
 import asyncio
-from muxpilot.people.other_processes import answer_question, list_open_questions
+from muxpilot.people.other_processes import Answerer, answer_question, list_open_questions
 
 async def main():
     [row] = [row for row in await list_open_questions() if row.text == "Approve it?"]
-    print("said:", repr(await answer_question(row, "yes", way="view")))
+    print("said:", repr(await answer_question(row, "yes", Answerer("view"))))
 
 asyncio.run(main())
 """
@@ -65,3 +71,57 @@ async def test_a_program_in_an_agents_pane_of_another_server_cannot_answer(askin
         assert "said: ''" not in answer["output"]
         assert not pending.done()
     await asking.wire.call("kill-session", sessionId="o", **other)
+
+
+async def test_tmux_itself_types_under_a_popup_and_not_into_it(asking: Asking) -> None:
+    """A program in the agent's pane runs `tmux send-keys` at the person's session."""
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        command = f"{TMUX} -S {asking.place.socket} send-keys -t =dev: yes Enter"
+        answer = await asking.wire.call("execute-command", command=command)
+        assert answer["exitCode"] == 0
+        await wait_until(lambda: "yes" in asking.place.tmux("capture-pane", "-p", "-t", "=dev:"))
+        assert not pending.done()
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+
+
+async def test_a_program_in_a_persons_pane_that_the_agent_types_into_cannot_answer(asking: Asking) -> None:
+    script = asking.place.home / "answer.py"
+    script.write_text(ANSWER)
+    pane = asking.place.tmux("new-window", "-d", "-t", "=dev:", "-P", "-F", "#{pane_id}", "exec sh")
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        command = shlex.join([sys.executable, str(script)])
+        answer = await asking.wire.call("execute-command", paneId=pane, command=command)
+        assert 'said: "A program in an agent\'s pane cannot answer."' in answer["output"]
+        assert not pending.done()
+
+
+async def test_a_program_that_leaves_the_agents_pane_cannot_answer(asking: Asking) -> None:
+    script, told = asking.place.home / "answer.py", asking.place.home / "told"
+    script.write_text(ANSWER)
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        away = f"setsid -f {shlex.join([sys.executable, str(script)])} >{told} 2>&1"
+        await asking.wire.call("execute-command", command=away)
+
+        async def is_told() -> bool:
+            return "said:" in told.read_text()
+
+        await eventually(is_told)
+        assert told.read_text() == 'said: "A program in an agent\'s pane cannot answer."\n'
+        assert not pending.done()
+
+
+async def test_a_process_that_has_ended_is_not_taken_for_a_persons(folder: Path) -> None:
+    """A program that sends an answer and ends at once must not be free of the check."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    async with Tmux(str(folder / "s")) as tmux:
+        assert await runs_in_agent_pane(tmux, int(ended.stdout))
+        assert not await runs_in_agent_pane(tmux, os.getpid())

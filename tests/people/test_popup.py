@@ -64,6 +64,13 @@ async def test_no_answer_in_time_closes_the_popup(asking: Asking) -> None:
         await types_into_the_pane_again(asking, person)
 
 
+async def test_a_question_without_any_time_leaves_no_socket(asking: Asking) -> None:
+    """Others would ask a socket that no process serves, and wait for it."""
+    reply = await reply_of(await asking.ask(question="Now?", timeoutSeconds=0))
+    assert reply["answered"] is False
+    assert asking.sockets == []
+
+
 async def test_a_cancelled_call_closes_the_popup(asking: Asking) -> None:
     async with asking.person() as person:
         pending = await asking.ask(question="Still there?")

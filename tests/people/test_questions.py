@@ -66,7 +66,9 @@ async def test_while_a_secret_is_entered_no_other_answer_is_taken_and_the_timeou
     assert entered == ["one"]
 
 
-async def test_a_secret_that_cannot_be_entered_says_so_and_never_what_it_was() -> None:
+async def test_a_secret_that_cannot_be_entered_says_so_and_never_what_it_was(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def fail(secret: str) -> str:
         raise RuntimeError(secret)
 
@@ -76,6 +78,8 @@ async def test_a_secret_that_cannot_be_entered_says_so_and_never_what_it_was() -
     reply = await opened.wait()
     assert reply.answered is False
     assert "hunter2" not in repr(reply)
+    assert "secret could not be entered" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from shutil import which
@@ -67,6 +67,14 @@ def find_in_processes(needle: bytes) -> list[str]:
     return found
 
 
+def read_message_log(place: Place) -> str:
+    """Return the last commands that tmux remembers, with their arguments. A client must be attached."""
+    client = place.tmux("list-clients", "-F", "#{client_name}").splitlines()[0]
+    log = place.tmux("show-messages", "-t", client)
+    assert "show-messages" in log, "it remembers commands"
+    return log
+
+
 @contextmanager
 def no_process_gets(secret: str) -> Iterator[None]:
     """Look at the arguments and environments of all processes again and again: some run for a moment only."""
@@ -101,7 +109,8 @@ async def open_answer_page(place: Place, wire: Any) -> AsyncIterator[AskingPage]
 
 @pytest.mark.parametrize("way", ["popup", "view"])
 async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path: Path) -> None:
-    secret = f"s3cret-{secrets.token_hex(12)} é#(x);"
+    core = secrets.token_hex(12)  # looked for alone: a file may have the rest in another encoding
+    secret = f"s3cret-{core} é#(x);"
     audit, captures = tmp_path / "audit.log", tmp_path / "captures"
     flags = ("--audit", str(audit), "--audit-full", str(captures), "--log-level", "debug")
     async with start_asking(*flags) as asking:
@@ -111,7 +120,7 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
         async with asking.person("attach", "-t", "work") as person:
             pending = await asking.ask(question="The password?", paneId=pane, secret=True)
             await see_popup(person)
-            with no_process_gets(secret):
+            with no_process_gets(core):
                 if way == "popup":
                     person.press(f"{secret}\r")
                 else:
@@ -123,6 +132,7 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
                 expected = f"got {len(secret.encode())}"  # dash counts bytes
                 await wait_until(lambda: expected in asking.place.tmux("capture-pane", "-p", "-t", pane))
             shown = bytes(person.seen)
+            assert core not in read_message_log(asking.place)
         told = [
             await asking.wire.call("read-pane", paneId=pane, maxLines=1000),
             await asking.wire.call("capture-pane", paneId=pane, lines=1000),
@@ -130,25 +140,26 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
             await asking.wire.call("list-buffers"),
         ]
         await asking.wire.call("record-pane", paneId=pane, action="stop")
-        assert secret not in repr(told)
-        assert secret.encode() not in shown
+        assert core not in repr(told)
+        assert core.encode() not in shown
         assert "The password?" in audit.read_text()
         folders = (asking.place.home, asking.place.passing, tmp_path, Path(f"/tmp/muxpilot-{os.getuid()}"))
-        assert find_traces(secret, *folders) == []
+        assert find_traces(core, *folders) == []
         environment = asking.place.tmux("show-environment", "-g") + asking.place.tmux("show-options", "-g")
-        assert secret not in environment
+        assert core not in environment
         await asking.wire.close_stdin()
         log = await asking.wire.stderr()
         assert "question phase changed" in log
-        assert secret not in log
-        assert find_traces(secret, *folders) == []
+        assert core not in log
+        assert find_traces(core, *folders) == []
 
 
 async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The SDK's client is asked in URL mode, and the person answers on the page that it links to."""
-    secret, links = f"s3cret-{secrets.token_hex(12)} é#(x);", list[str]()
+    core, links = secrets.token_hex(12), list[str]()
+    secret = f"s3cret-{core} é#(x);"
     audit, captures, log_file = tmp_path / "audit.log", tmp_path / "captures", tmp_path / "log"
 
     async def open_link(context: Any, params: Any) -> types.ElicitResult:
@@ -181,7 +192,7 @@ async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
             await wait_until(lambda: "Password:" in place.tmux("capture-pane", "-p", "-t", pane))
             cast = str(place.home / "pane.cast")
             await call("record-pane", paneId=pane, action="start", path=cast)
-            with no_process_gets(secret):
+            with no_process_gets(core):
                 pending = asyncio.create_task(call("ask-person", question="It?", paneId=pane, secret=True))
                 question = await page.wait_for_question()
                 await wait_until(lambda: bool(links))
@@ -197,13 +208,51 @@ async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
             ]
             assert links == [page.ask]
         assert told[0].structured_content == {"answered": True, "how": "view", "answer": None}
-        assert secret not in repr(told)
+        assert core not in repr(told)
         line = next(line for line in audit.read_text().splitlines() if '"ask-person"' in line)
         assert '"asked": ["MCP client mcp"], "by": "browser 1 of the view page at 127.0.0.1:' in line
         assert "question phase changed" in log_file.read_text()
         folders = (place.home, place.passing, tmp_path, Path(f"/tmp/muxpilot-{os.getuid()}"))
-        assert find_traces(secret, *folders) == []
-    assert secret not in "".join(capfd.readouterr())
+        assert find_traces(core, *folders) == []
+    assert core not in "".join(capfd.readouterr())
+
+
+TYPING: dict[str, Callable[[str], dict[str, Any]]] = {
+    "send-keys": lambda secret: {"keys": secret, "enter": True},
+    "paste-text": lambda secret: {"content": secret, "enter": True},
+    "run-in-repl": lambda secret: {"input": secret},
+    "send-hex": lambda secret: {"hex": f"{secret.encode().hex(' ')} 0d"},
+}
+
+
+@pytest.mark.parametrize("tool", TYPING)
+async def test_what_an_agent_types_where_a_password_is_asked_for_leaves_no_trace(
+    tool: str, tmp_path: Path
+) -> None:
+    core = secrets.token_hex(12)
+    audit, captures = tmp_path / "audit.log", tmp_path / "captures"
+    flags = ("--audit", str(audit), "--audit-full", str(captures), "--log-level", "debug")
+    async with start_asking(*flags) as asking:
+        pane = await start_reader(asking)
+        cast = asking.place.home / "pane.cast"
+        await asking.wire.call("record-pane", paneId=pane, action="start", path=str(cast))
+        with no_process_gets(core):
+            await asking.wire.call(tool, paneId=pane, **TYPING[tool](core))
+            await wait_until(lambda: "got 24" in asking.place.tmux("capture-pane", "-p", "-t", pane))
+        told = [
+            await asking.wire.call("read-pane", paneId=pane, maxLines=1000),
+            await asking.wire.call("list-commands"),
+            await asking.wire.call("list-buffers"),
+        ]
+        await asking.wire.call("record-pane", paneId=pane, action="stop")
+        assert core not in repr(told)
+        assert tool in audit.read_text()
+        folders = (asking.place.home, asking.place.passing, tmp_path, Path(f"/tmp/muxpilot-{os.getuid()}"))
+        assert find_traces(core, *folders) == []
+        assert find_traces(core.encode().hex(" "), *folders) == []
+        await asking.wire.close_stdin()
+        assert core not in await asking.wire.stderr()
+        assert find_traces(core, *folders) == []
 
 
 # Programs that ask for a secret, and print its length.
@@ -337,7 +386,7 @@ async def test_an_agent_cannot_answer_through_the_socket_from_its_own_pane(askin
         "from muxpilot.people.other_processes import *\n"
         "async def main():\n"
         "    [row] = [row for row in await list_open_questions() if row.text == 'Approve it?']\n"
-        "    print('said:', await answer_question(row, 'yes', way='view'))\n"
+        "    print('said:', await answer_question(row, 'yes', Answerer('view')))\n"
         "asyncio.run(main())\n"
     )
     script = asking.place.home / "answer.py"

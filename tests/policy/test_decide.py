@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -342,6 +343,14 @@ def test_every_group_is_in_the_docs(group: str) -> None:
     [row] = [line for line in text.splitlines() if line.startswith(f"| `{group}` |")]
     keys = {groups.ALLOW_KEYS.get(group.removeprefix("@"))} - {None}
     assert all(f"`{key}`" in row for key in keys)
+
+
+@pytest.mark.parametrize("group", groups.ALLOW_KEYS)
+def test_every_tool_of_a_group_is_in_the_docs(group: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+    [row] = [line for line in text.splitlines() if line.startswith(f"| `@{group}` |")]
+    wanted = {tool.name for tool in OFFERED if group in tool.groups}
+    assert set(re.findall(r"(?<!@)\b[a-z]+(?:-[a-z]+)+\b", row.split(" | ")[1])) == wanted
 
 
 def test_lines_of_many_panes_do_not_pile_up() -> None:

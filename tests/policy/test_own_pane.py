@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -32,6 +33,8 @@ STARTS = {
     "a stale variable": "env -i TMUX=STALE,4242,0 TMUX_PANE=%0",
     "the variables of another server": "env -i TMUX=OTHER,0 TMUX_PANE=%0",
     "a socket given": "env -i TMUX_MCP_SOCKET=ELSEWHERE",
+    "a wrapper with a session and a process group of its own": "env -i setsid -w timeout 600",
+    "a sandbox with pids of its own": "env bwrap --dev-bind / / --unshare-pid --proc /proc --",
 }
 
 
@@ -104,10 +107,17 @@ def fill_in(start: str, place: PolicyPlace, other: PolicyPlace) -> str:
     return start
 
 
+def can_unshare_pids() -> bool:
+    argv = ["bwrap", "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "true"]
+    return shutil.which("bwrap") is not None and subprocess.run(argv, capture_output=True).returncode == 0
+
+
 @pytest.mark.parametrize("start", STARTS)
 async def test_the_own_pane_server_and_session_are_known_however_it_is_started(
     place: PolicyPlace, other: PolicyPlace, start: str
 ) -> None:
+    if "bwrap" in STARTS[start] and not can_unshare_pids():
+        pytest.skip("no bubblewrap here, or it may not make namespaces")
     is_elsewhere = start == "a socket given"
     where: Mapping[str, Any] = {"socket": place.socket} if is_elsewhere else {}
     async with muxpilot_in_pane(place, fill_in(STARTS[start], place, other)) as agent:
@@ -126,6 +136,23 @@ async def test_the_own_pane_server_and_session_are_known_however_it_is_started(
         assert ("agent" in names) is not is_elsewhere, "the default server is ours, unless one is given"
         failed, text = await agent.call("send-keys", paneId=place.panes["one"], keys="x", **where)
         assert not failed, text
+
+
+async def test_in_a_tmux_inside_of_tmux_the_inner_one_is_ours(place: PolicyPlace) -> None:
+    """The inner server has no variable of either, and the pane of the outer one is only its terminal."""
+    inner = f"{place.socket}.inner"
+    start = f"exec env -i TERM=screen {TMUX} -u -S {inner} -f /dev/null new-session -s inner env -i"
+    try:
+        async with muxpilot_in_pane(place, start) as agent:
+            _, session = await agent.call("get-current-session")
+            assert session["name"] == "inner"
+            failed, text = await agent.call("send-keys", paneId="%0", keys="x")
+            assert failed
+            assert "own-pane protection" in text
+            _, listed = await agent.call("list-sessions", socket=place.socket)
+            assert "agent" in {row["name"] for row in listed["sessions"]}
+    finally:
+        end_server(TMUX, inner)
 
 
 async def test_a_stale_variable_protects_no_pane_of_a_later_server(

@@ -38,6 +38,8 @@ TOUCHING: list[tuple[str, dict[str, Any]]] = [
     ("kill-pane", {"paneId": "PANE"}),
     ("kill-window", {"windowId": "dev:first"}),
     ("kill-session", {"sessionId": "dev"}),
+    ("create-window", {"sessionId": "dev"}),
+    ("write-to-display", {"paneId": "PANE", "text": "x", "clear": True}),
     ("detach-client", {"clientTty": "/dev/pts/999"}),
 ]
 
@@ -59,6 +61,8 @@ async def test_what_a_person_made_is_read_but_neither_typed_into_changed_nor_end
         assert KEY in results["results"][0]["reason"]
         assert await it.call("capture-pane", paneId=pane) is not None
         await it.call("display-message", message="hello", paneId=pane)
+        asked = await it.call("ask-person", question="May I?", paneId=pane, timeoutSeconds=0)
+        assert asked["answered"] is False
 
     async def is_as_before() -> bool:
         """Wait: our own session takes a moment to end."""
@@ -142,6 +146,59 @@ async def test_a_window_with_a_pane_of_a_person_is_not_arranged(
         await it.call("zoom-pane", paneId=split["paneId"])
         await it.call("rename-pane", paneId=made["paneId"], title="mine")
         await it.call("send-keys", paneId=made["paneId"], keys="typed")
+
+
+# Calls that would change a person's session through a window of an agent in it: AGENTS, with the pane IN-IT.
+IN_A_PERSONS_SESSION: list[tuple[str, dict[str, Any]]] = [
+    ("create-window", {"sessionId": "dev"}),
+    ("select-window", {"windowId": "AGENTS"}),
+    ("break-pane", {"paneId": "IN-IT"}),
+    ("move-window", {"windowId": "AGENTS", "targetSessionId": "ours"}),
+    ("move-window", {"windowId": "ELSEWHERE", "targetSessionId": "dev"}),
+]
+
+
+@pytest.mark.parametrize("toml", [TOML, '[security]\npreset = "guarded"\n'], ids=["allow_foreign", "guarded"])
+async def test_a_persons_session_gets_no_new_windows_and_shows_the_same_one(
+    under: Policy, place: PolicyPlace, toml: str
+) -> None:
+    place.raw("set-option", "-g", "automatic-rename", "off")  # tmux would name windows at any moment
+    async with under("") as earlier:
+        inside = await earlier.call("create-window", sessionId="dev", command="cat")
+        await earlier.call("split-pane", paneId=inside["paneId"], command="cat")
+        elsewhere = await earlier.call("create-session", name="ours", command="cat")
+    names = {"AGENTS": inside["windowId"], "IN-IT": inside["paneId"], "ELSEWHERE": elsewhere["windowId"]}
+    async with under(toml) as it:
+        before = look(place)
+        for tool, arguments in IN_A_PERSONS_SESSION:
+            given = {key: names.get(str(value), value) for key, value in arguments.items()}
+            assert "session $0" in await it.check_denied(KEY, tool, **given) or given.get("targetSessionId")
+            assert look(place) == before, tool
+        # The agent's panes there are its own all the same.
+        await it.call("send-keys", paneId=inside["paneId"], keys="typed")
+        await it.call("split-pane", paneId=inside["paneId"], command="cat")
+
+
+async def test_a_window_that_a_person_also_shows_in_their_session_is_not_selected(
+    under: Policy, place: PolicyPlace
+) -> None:
+    async with under("") as earlier:
+        made = await earlier.call("create-session", name="ours", command="cat")
+    place.raw("link-window", "-d", "-s", made["windowId"], "-t", "dev:7")
+    async with under(TOML) as it:
+        await it.check_denied(KEY, "select-window", windowId=made["windowId"])
+    assert place.raw("display-message", "-p", "-t", "dev:", "#{window_index}") != "7"
+
+
+async def test_an_agents_session_stays_its_own_if_a_person_opens_a_window_in_it(
+    under: Policy, place: PolicyPlace
+) -> None:
+    async with under("") as earlier:
+        await earlier.call("create-session", name="ours", command="cat")
+    place.raw("new-window", "-t", "ours:", "cat")
+    async with under(TOML) as it:
+        window = await it.call("create-window", sessionId="ours", command="cat")
+        await it.call("select-window", windowId=window["windowId"])
 
 
 async def test_the_audit_says_of_what_was_ended_who_had_made_it(place: PolicyPlace, tmp_path: Path) -> None:

@@ -221,6 +221,40 @@ async def test_a_program_in_a_pane_of_an_agent_cannot_use_the_page(page: AskingP
     await page.unlock()  # the code is still good for the person
 
 
+# Gives the code, and then an answer: the whole way of a browser.
+BROWSER = """
+import json, sys, urllib.request as u
+ask, origin, code, question = sys.argv[1:]
+
+def post(path, body, **headers):
+    headers = {"content-type": "application/json", "origin": origin, **headers}
+    return u.urlopen(u.Request(ask + path, json.dumps(body).encode(), headers))
+
+unlocked = post("code", {"code": code})
+cookie = unlocked.headers["set-cookie"].split(";")[0]
+key = json.loads(unlocked.read())["key"]
+answer = {"id": question, "answer": "yes"}
+print("said:", post("answer", answer, cookie=cookie, **{"x-muxpilot-key": key}).read().decode())
+"""
+
+
+async def test_a_program_that_the_agent_starts_in_a_persons_pane_cannot_use_the_page(
+    page: AskingPage,
+) -> None:
+    """Such a pane is no agent's for the page. The muxpilot that asks knows that it has typed there."""
+    pane = page.place.tmux("new-window", "-d", "-t", "=dev:", "-P", "-F", "#{pane_id}", "exec sh")
+    pending = await page.start_asking(question="Sure?")
+    async with open_page(page.address) as watching:
+        await watching.wait_until(lambda: watching.questions)
+        question = watching.questions[0]["id"]
+    script = page.place.home / "browser.py"
+    script.write_text(BROWSER)
+    argv = [sys.executable, str(script), page.ask, page.origin, page.codes[-1], question]
+    answer = await page.wire.call("execute-command", paneId=pane, command=shlex.join(argv))
+    assert 'said: {"problem":"A program in an agent\'s pane cannot answer."}' in answer["output"]
+    assert not pending.done()
+
+
 async def test_questions_about_other_servers_are_not_shown(page: AskingPage, tmp_path: Path) -> None:
     async with asking_page() as other:
         pending = await other.start_asking(question="Elsewhere?")
@@ -271,6 +305,30 @@ def test_wrong_codes_are_counted_and_a_code_is_good_once() -> None:
     assert not gate.find_browser(made.cookie, other.key), "cookie and key belong together"
 
 
+def test_where_others_read_the_terminal_a_code_is_shown_on_demand_and_for_a_minute() -> None:
+    now, codes, hidden = [100.0], list[str](), list[bool]()
+    gate = AnswerGate(codes.append, lambda: now[0], hide_code=lambda: hidden.append(True))
+    assert (codes, hidden) == ([], [True])
+    assert "no code now" in str(gate.unlock(""))
+    gate.renew_code()
+    now[0] += 59
+    gate.drop_old_code()
+    assert (len(codes), len(hidden)) == (1, 1)
+    now[0] += 1
+    assert "no code now" in str(gate.unlock(codes[-1])), "it is too old"
+    assert len(hidden) == 2
+    gate.renew_code()
+    for _ in range(5):
+        gate.unlock("AAAA-AAAA")
+    assert (len(codes), len(hidden)) == (2, 3), "wrong codes show no new one"
+    now[0] += 61
+    gate.renew_code()
+    assert isinstance(gate.unlock(codes[-1]), BrowserPass)
+    now[0] += 61
+    gate.drop_old_code()
+    assert len(hidden) == 3, "a code that was used is not told again"
+
+
 async def test_the_page_for_answers_has_the_same_strict_headers(page: AskingPage) -> None:
     for answer in (
         await page.client.get(page.ask),
@@ -281,6 +339,7 @@ async def test_the_page_for_answers_has_the_same_strict_headers(page: AskingPage
         assert headers["content-security-policy"].startswith("default-src 'self';")
         assert "form-action 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
         assert headers["cache-control"] == "no-store"
         assert headers["referrer-policy"] == "no-referrer"
         assert isinstance(answer, httpx2.Response)

@@ -89,6 +89,27 @@ def test_a_code_is_erased_when_it_was_used_and_enter_prints_another(tmp_path: Pa
             os.close(theirs)
 
 
+def test_inside_of_tmux_a_code_is_shown_only_after_enter(tmp_path: Path) -> None:
+    """An agent can read the pane at any time."""
+    ours, theirs = pty.openpty()
+    argv, env = command("view", "--socket", str(tmp_path / "s")), {**environment(tmp_path), "TMUX": "/x,1,0"}
+    with subprocess.Popen(
+        argv, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        try:
+            shown = _read_until(ours, "", "Press Enter to see a code")
+            assert not re.findall(r"agents: (\S{9})\s", shown)
+            os.write(ours, b"\n")
+            shown = _read_until(ours, shown, r"agents: (\S{9})\s")
+            address = shown.split()[0]
+            _unlock(address[: address.index("/", 8)], re.findall(r"agents: (\S{9})\s", shown)[0])
+            _read_until(ours, shown, "A browser has given the code")
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)
+
+
 def _read_until(terminal: int, shown: str, wanted: str) -> str:
     deadline = time.monotonic() + LIMIT_S
     while not re.search(wanted, shown):

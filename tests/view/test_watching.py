@@ -49,6 +49,15 @@ async def test_a_pane_is_shown_as_it_is_then_as_it_changes(raw: Raw, socket: str
         await seen.wait_until(lambda: any(_is_compared(each, x=5) for each in seen.screens["%0"]))
 
 
+async def test_line_drawing_is_in_the_first_screen_as_characters(raw: Raw, socket: str) -> None:
+    """A terminal that gets SO and SI without the choice of a set would draw letters."""
+    raw("new-session", "-d", "-x", "60", "-y", "10", r"printf '\033(0lqk\033(B box\n'; exec cat")
+    await eventually(partial(is_on_screen, raw, "box"))
+    async with run_view(socket) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: "box" in seen.screen_text("%0"))
+        assert seen.screens["%0"][0]["lines"][0].rstrip() == "┌─┐ box"
+
+
 def _is_compared(screen: dict[str, Any], *, x: int) -> bool:
     return bool(screen.get("is_comparison")) and screen["x"] == x
 

@@ -23,6 +23,7 @@ _trace = area("audit")
 
 # Flags of arguments whose value is typed into a pane.
 _TYPED = frozenset({ArgumentFlag.SHELL, ArgumentFlag.LINES, ArgumentFlag.TYPED})
+_BEGUN_IDS = ("commandId", "watchId")
 
 
 class AuditLog:
@@ -83,7 +84,7 @@ class AuditLog:
             line["resource"] = redact(record.uri)
         for name, value in _describe_arguments(record).items():
             line.setdefault(redact(name)[:100], value)
-        line |= _describe_opened(record) | _describe_asked(record)
+        line |= _describe_opened(record) | _describe_begun(record) | _describe_asked(record)
         line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
         line["ok"] = record.outcome == "ok"
         line["ms"] = round(record.seconds * 1000, 1)
@@ -152,6 +153,12 @@ def _describe_opened(record: CallRecord) -> dict[str, Any]:
     if opened is None:
         return {}
     return {"paneId": opened.id, "pane": opened.name, "created": opened.is_new}
+
+
+def _describe_begun(record: CallRecord) -> dict[str, Any]:
+    """Return the id of the command or watch that the call has begun: later lines name it by that."""
+    data = record.answer.structured if record.answer is not None else None
+    return {name: data[name] for name in _BEGUN_IDS if name in data} if data is not None else {}
 
 
 def _describe_asked(record: CallRecord) -> dict[str, Any]:

@@ -36,7 +36,7 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "guarded": Preset(
         (
-            "panes of people can be read, not typed into, changed or killed",
+            "panes and sessions of people can be read, not typed into, changed or killed",
             "kills ask a person first",
             "commands with sudo ask a person first",
             "token shapes and private keys are redacted in what agents see",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.tmux import Tmux
 from muxpilot.tmux.connection import oneshot
+from muxpilot.tmux.formats import process_id
 from muxpilot.tmux.hosts.endpoint import Endpoint
 from muxpilot.tmux.objects.owner import OWNER_OPTION, parse_owner
 from muxpilot.trace import area
@@ -35,29 +36,52 @@ def list_ancestors(pid: int) -> list[int]:
 
 
 async def runs_in_agent_pane(tmux: Tmux, pid: int) -> bool:
-    """Return whether a process was started in a pane that a muxpilot created. If tmux cannot say, it was.
+    """Return whether a process was started in a pane that an agent uses. If that cannot be told, it was.
 
-    Also a pane of another server than the question's: an agent can start servers of its own.
+    An agent uses the panes that a muxpilot created, and those that this process has typed into. A pane of
+    another server than the question's counts too: an agent can start servers of its own.
     """
     ancestors = list_ancestors(pid)
+    if not ancestors:
+        return True  # it has ended, and must not be taken for a person's program because of that
     try:
         if not tmux.is_remote:  # no process on this host is in a pane over there
             reply = await tmux.connection.run(_LIST_PANES, repeatable=True)
-            if _names_agent_pane(reply.blocks[0].lines, ancestors):
+            if _names_agent_pane(reply.blocks[0].lines, ancestors, tmux.input.panes_typed_into):
                 return True
     except NoServer:
         pass  # a server that is not running has no panes
     except MuxpilotError as error:
         _trace.warning("panes of agents cannot be listed", error=error)
         return True
-    return await _runs_in_pane_of_other_server(tmux, ancestors)
+    return await _runs_in_pane_of_other_server(tmux, ancestors) or await _has_left_agent_pane(ancestors)
+
+
+async def _has_left_agent_pane(ancestors: list[int]) -> bool:
+    """Return whether a process has no tmux server above it, but has the environment of an agent's pane.
+
+    A program that forks and calls setsid is no longer below its pane. A pane that has gone is not known.
+    """
+    if any(_is_server(pid) for pid in ancestors):
+        return False
+    for pid in ancestors:
+        server, pane = _find_pane_in_environment(pid)
+        if not server or not os.path.exists(server):  # noqa: ASYNC240 - a local name
+            continue
+        try:
+            reply = await oneshot.run(Endpoint(server), (_LIST_PANES,))
+        except MuxpilotError as error:
+            _trace.debug("the server of a pane is gone", error=error)
+            continue
+        if pane in _list_agent_panes(reply.blocks[0].lines):
+            return True
+    return False
 
 
 async def _runs_in_pane_of_other_server(tmux: Tmux, ancestors: list[int]) -> bool:
     """Return whether one of these processes is an agent's pane on another tmux server of this host."""
     for pane_pid, server_pid in pairwise(ancestors):
-        stat = find_stat(PROC, server_pid)
-        if stat is None or stat.name != _SERVER_NAME:
+        if not _is_server(server_pid):
             continue
         socket = _find_socket(pane_pid, server_pid)
         if socket is None:
@@ -78,17 +102,41 @@ async def _has_agent_pane(socket: str, ancestors: list[int]) -> bool:
     return not all(block.ok for block in reply.blocks) or _names_agent_pane(reply.blocks[0].lines, ancestors)
 
 
+def _is_server(pid: int) -> bool:
+    stat = find_stat(PROC, pid)
+    return stat is not None and stat.name == _SERVER_NAME
+
+
 def _find_socket(pane_pid: int, server_pid: int) -> str | None:
     """Return the socket of a tmux server, which the programs of its panes have in their environment."""
+    socket, _, rest = _read_variable(pane_pid, "TMUX").partition(",")
+    return socket if rest.split(",")[0] == str(server_pid) else None
+
+
+def _find_pane_in_environment(pid: int) -> tuple[str, str]:
+    """Return the socket and the pane that a process was started in; empty texts if it was in none."""
+    return _read_variable(pid, "TMUX").partition(",")[0], _read_variable(pid, "TMUX_PANE")
+
+
+def _read_variable(pid: int, name: str) -> str:
+    """Return a variable from the environment of a process; an empty text if that cannot be read."""
+    start = f"{name}=".encode()
     with suppress(OSError):
-        for row in PROC.environment(pane_pid).split(b"\0"):
-            socket, _, rest = row.removeprefix(b"TMUX=").partition(b",")
-            if row.startswith(b"TMUX=") and rest.split(b",")[0] == str(server_pid).encode():
-                return os.fsdecode(socket)
-    return None
+        for row in PROC.environment(pid).split(b"\0"):
+            if row.startswith(start):
+                return os.fsdecode(row.removeprefix(start))
+    return ""
 
 
-def _names_agent_pane(lines: Iterable[bytes], ancestors: list[int]) -> bool:
+def _names_agent_pane(lines: Iterable[bytes], ancestors: list[int], typed: Collection[str] = ()) -> bool:
+    return not set(_list_agent_panes(lines, typed).values()).isdisjoint(ancestors)
+
+
+def _list_agent_panes(lines: Iterable[bytes], typed: Collection[str] = ()) -> dict[str, int]:
+    """Return the panes that an agent uses, each with the process of its program."""
     rows = [line.decode("utf-8", "replace").split(" ", 2) for line in lines]
-    agents = {int(row[1]) for row in rows if len(row) > 2 and parse_owner(row[0], row[2]) is not None}
-    return not agents.isdisjoint(ancestors)
+    return {
+        row[0]: process_id(row[1])
+        for row in rows
+        if len(row) > 2 and (row[0] in typed or parse_owner(row[0], row[2]) is not None)
+    }

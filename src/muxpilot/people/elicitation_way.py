@@ -30,8 +30,11 @@ _trace = area("people")
 Elicit = Callable[[Elicitation], Awaitable[PersonAnswer]]
 
 
-async def ask_through_client(opened: OpenQuestion, elicit: Elicit) -> None:
-    """Let the client ask, and settle the question with the answer. Return if the client cannot ask."""
+async def ask_through_client(opened: OpenQuestion, elicit: Elicit, *, shortest_s: float) -> None:
+    """Let the client ask, and settle the question with the answer. Return if the client cannot ask.
+
+    A client that declines within less than `shortest_s` has shown nothing to a person.
+    """
     question = opened.question
     page = await find_page(question.socket) if question.is_secret else None
     if question.is_secret and page is None:
@@ -48,6 +51,10 @@ async def ask_through_client(opened: OpenQuestion, elicit: Elicit) -> None:
     except MuxpilotError:
         opened.change_phase(QuestionEvent.HIDE, way=WAY)
         raise
+    if given.action != "accept" and given.seconds is not None and given.seconds < shortest_s:
+        _trace.debug("client declined by itself", question=question.id, seconds=given.seconds)
+        opened.change_phase(QuestionEvent.HIDE, way=WAY)
+        return
     opened.note_asked(person)
     if given.action != "accept":
         opened.decline(WAY, by=person)

@@ -102,8 +102,9 @@ class OpenQuestion:
             return "There is no pane to enter it into."
         try:
             return await self._enter_secret(secret)
-        except Exception as error:  # noqa: BLE001 - the person is told, and the text may quote the secret
-            self._trace.warning("secret could not be entered", error=error)
+        except Exception as error:  # noqa: BLE001 - the person is told
+            # Not its text, which may quote the secret.
+            self._trace.warning("secret could not be entered", kind=type(error).__name__)
             return "It could not be entered into the pane."
 
     def decline(self, way: str, *, by: str) -> None:

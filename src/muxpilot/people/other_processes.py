@@ -51,18 +51,30 @@ async def list_open_questions() -> list[ListedQuestion]:
     return [question for questions in found for question in questions]
 
 
-async def answer_question(question: ListedQuestion, answer: str, *, way: str, by: str = "") -> str:
+@record
+class Answerer:
+    """The one who answers a question: the way, the person for the audit log, and the processes they use."""
+
+    way: str
+    person: str = ""
+    processes: tuple[int, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return {"way": self.way, "by": self.person, "processes": list(self.processes)}
+
+
+async def answer_question(question: ListedQuestion, answer: str, by: Answerer) -> str:
     """Answer a question. Return why the answer was not taken, or an empty text.
 
-    `by` is the person who answers, for the audit log. A secret goes through the socket to the muxpilot that
-    asks, which enters it into the pane.
+    A secret goes through the socket to the muxpilot that asks, which enters it into the pane.
     """
-    return await _settle(question, {"do": "answer", "answer": answer, "way": way, "by": by})
+    return await _settle(question, {"do": "answer", "answer": answer, **by.fields})
 
 
-async def decline_question(question: ListedQuestion, *, way: str, by: str = "") -> str:
+async def decline_question(question: ListedQuestion, by: Answerer) -> str:
     """Say no to a question. Return why that was not taken, or an empty text."""
-    return await _settle(question, {"do": "decline", "way": way, "by": by})
+    return await _settle(question, {"do": "decline", **by.fields})
 
 
 async def request(path: Path, message: Mapping[str, Any], timeout_s: float) -> dict[str, Any] | None:

@@ -112,7 +112,7 @@ class People:
     async def _ask_client(self, opened: OpenQuestion, elicit: Elicit) -> None:
         from muxpilot.people.elicitation_way import ask_through_client
 
-        await ask_through_client(opened, elicit)
+        await ask_through_client(opened, elicit, shortest_s=self.timing.shortest_answer_s)
 
     async def _show_popup(self, opened: OpenQuestion) -> None:
         if self._popups is not None and self._socket is not None and self._socket.path is not None:

@@ -6,6 +6,7 @@ open. Nothing else is written to disk: no question, and no answer. Each message 
     {"do": "list"}                                                  -> {"questions": [...]}
     {"do": "answer", "id": ID, "answer": TEXT, "way": W, "by": WHO} -> {"problem": ""}
     {"do": "decline", "id": ID, "way": W, "by": WHO}                -> {"problem": ""}
+      both with "processes": [PID, ...]: those that gave the answer to the sender, such as a browser
     {"do": "show", "key": KEY}                                      -> the question, for a popup's program
 
 The connection of a popup stays open. It ends when the question is settled, or when the popup goes.
@@ -35,6 +36,7 @@ from muxpilot.trace import area
 
 _LONGEST_WAY = 40
 _PEER_CREDENTIALS = struct.Struct("3i")
+_UNKNOWN_PEER = -1
 _REFUSED = "A program in an agent's pane cannot answer."
 
 _trace = area("people")
@@ -62,7 +64,14 @@ class QuestionSocket:
     async def start(self) -> None:
         """Listen. Raise OSError or UnsafeSocket if no private socket can be made."""
         self.path, listener = open_private_socket(f"{ASKS}{os.getpid()}-{secrets.token_hex(4)}")
-        self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=LONGEST_LINE)
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=listener, limit=LONGEST_LINE, start_serving=False
+        )
+        try:
+            await self._server.start_serving()
+        except asyncio.CancelledError:  # the time of the question is over, or its caller has gone
+            await self.close()
+            raise
         _trace.debug("question socket opened", path=self.path.name)
 
     async def close(self) -> None:
@@ -96,7 +105,7 @@ class QuestionSocket:
         opened = self._questions.get(str(message.get("id")))
         if opened is None or opened.is_settled:
             return {"problem": CLOSED}
-        if peer is None or await self._runs_in_agent_pane(opened.tmux, peer):
+        if peer is None or await self._is_from_agent(opened.tmux, [peer, *_find_processes(message)]):
             _trace.warning("answer refused: it came from an agent's pane", pid=peer)
             return {"problem": _REFUSED}
         way = show_line(str(message.get("way") or "other"), _LONGEST_WAY)
@@ -108,11 +117,18 @@ class QuestionSocket:
             return {"problem": await opened.take_answer(message["answer"], way, by=person)}
         return {"problem": "The message is not understood."}
 
+    async def _is_from_agent(self, tmux: Tmux, processes: list[int]) -> bool:
+        """Return whether one of these processes, all of which have a part in an answer, is an agent's."""
+        for pid in processes:
+            if pid != _UNKNOWN_PEER and await self._runs_in_agent_pane(tmux, pid):
+                return True
+        return False
+
     async def _serve_popup(
         self, key: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         session, peer = self._popups.get(key), find_peer(writer)
-        if session is None or peer is None or await self._runs_in_agent_pane(session.opened.tmux, peer):
+        if session is None or peer is None or await self._is_from_agent(session.opened.tmux, [peer]):
             _trace.warning("popup refused", pid=peer, is_known=session is not None)
             return
         await session.serve(reader, writer, peer)
@@ -136,12 +152,20 @@ def describe_question(opened: OpenQuestion) -> dict[str, Any]:
     }
 
 
+def _find_processes(message: Mapping[str, Any]) -> list[int]:
+    given = message.get("processes")
+    return [pid for pid in given if isinstance(pid, int)] if isinstance(given, list) else []
+
+
 def find_peer(writer: asyncio.StreamWriter) -> int | None:
-    """Return the id of the process at the other end, as the kernel knows it; None if it is another user's."""
+    """Return the id of the process at the other end, as the kernel knows it.
+
+    None if it is another user's, or in another pid namespace. Only Linux tells the id.
+    """
     connection = writer.get_extra_info("socket")
     option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:  # not Linux: the folder alone keeps others out
-        return 0
+    if option is None:  # the folder alone keeps others out
+        return _UNKNOWN_PEER
     data = connection.getsockopt(socket.SOL_SOCKET, option, _PEER_CREDENTIALS.size)
     pid, uid, _ = _PEER_CREDENTIALS.unpack(data)
-    return pid if uid in (0, os.geteuid()) else None
+    return pid if pid and uid in (0, os.geteuid()) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import itertools
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -22,6 +23,10 @@ _TOKEN_BYTES = 24
 _MOST_WRONG = 5
 _PAUSE_S = 60.0
 _MOST_BROWSERS = 8
+# A terminal that others may read shows a code for so long.
+SHOWN_S = 60.0
+_USED_CODE = "The code was used. Press Enter in the terminal of muxpilot view for another one."
+_NO_CODE = "There is no code now. Press Enter in the terminal of muxpilot view to see one."
 
 _trace = area("view")
 
@@ -39,34 +44,54 @@ class AnswerGate:
     """The code that is valid now, and the browsers that may answer.
 
     A code is good for one browser. After some wrong ones it is replaced, and none is taken for a while.
+    `hide_code` is given where others may read the terminal: there is a code only for a short time after
+    `renew_code`, and then `hide_code` is called.
     """
 
     def __init__(
-        self, print_code: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+        self,
+        print_code: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        hide_code: Callable[[], None] | None = None,
     ) -> None:
         self._print_code = print_code
+        self._hide_code = hide_code
+        self._valid_until = math.inf
         self._clock = clock
         self._code = ""
         self._wrong = 0
         self._closed_until = 0.0
         self._browsers: list[BrowserPass] = []
         self._numbers = itertools.count(1)
-        self.renew_code()
+        if hide_code is None:
+            self.renew_code()
+        else:
+            hide_code()
 
     def renew_code(self) -> None:
         """Replace the code, and print the new one."""
         self._code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LENGTH))
         self._wrong = 0
+        if self._hide_code is not None:
+            self._valid_until = self._clock() + SHOWN_S
         half = _CODE_LENGTH // 2
         self._print_code(f"{self._code[:half]}-{self._code[half:]}")
+
+    def drop_old_code(self) -> None:
+        """Forget a code that has been shown for long enough."""
+        if self._hide_code is not None and self._code and self._clock() >= self._valid_until:
+            self._code = ""
+            self._hide_code()
 
     def unlock(self, given: str) -> BrowserPass | str:
         """Return the pass of a browser that gives the right code, or why there is none."""
         wait_s = self._closed_until - self._clock()
         if wait_s > 0:
             return f"There were too many wrong codes. Wait {wait_s:.0f} s."
+        self.drop_old_code()
         if not self._code:
-            return "The code was used. Press Enter in the terminal of muxpilot view for another one."
+            return _NO_CODE if self._hide_code is not None else _USED_CODE
         if not _is_same("".join(char for char in given.upper() if char.isalnum()), self._code):
             return self._count_wrong_code()
         self._code = ""
@@ -88,6 +113,10 @@ class AnswerGate:
         if self._wrong < _MOST_WRONG:
             return "This is not the code."
         self._closed_until = self._clock() + _PAUSE_S
+        if self._hide_code is not None:
+            self._valid_until = 0
+            self.drop_old_code()
+            return f"There were too many wrong codes. Wait {_PAUSE_S:.0f} s."
         self.renew_code()
         return f"There were too many wrong codes. The terminal has a new one. Wait {_PAUSE_S:.0f} s."
 

@@ -11,11 +11,12 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from muxpilot.people.answering_process import runs_in_agent_pane
+from muxpilot.people.other_processes import Answerer
 from muxpilot.processes.connection_owner import find_connection_owners
 from muxpilot.trace import area
 from muxpilot.view.answer_gate import AnswerGate, BrowserPass
 from muxpilot.view.model import ViewModel
-from muxpilot.view.questions import list_questions, question_to_json, settle_question
+from muxpilot.view.questions import WAY, list_questions, question_to_json, settle_question
 from muxpilot.web.asgi import AsgiScope, HttpRefusal, Receive, collect_headers
 
 ROOT = "ask"
@@ -66,11 +67,11 @@ class AnswerRoutes:
         if b"origin" not in headers or headers.get(b"content-type") != b"application/json":
             raise HttpRefusal(403, "Only the page itself can send this.")
         given = await _read_body(receive)
-        await self._refuse_agents_program(scope)
+        processes = await self._find_processes(scope)
         if path == "code":
             return self._unlock(given)
-        person = _describe_browser(self._check_pass(headers), scope)
-        return {"problem": await settle_question(self._model, given, by=person)}, {}
+        by = Answerer(WAY, _describe_browser(self._check_pass(headers), scope), processes)
+        return {"problem": await settle_question(self._model, given, by)}, {}
 
     def _unlock(self, given: Mapping[str, Any]) -> Reply:
         made = self._gate.unlock(str(given.get("code", "")))
@@ -86,14 +87,18 @@ class AnswerRoutes:
             raise HttpRefusal(403, _NOT_UNLOCKED)
         return found
 
-    async def _refuse_agents_program(self, scope: AsgiScope) -> None:
-        """Refuse what a program in a pane of an agent sends, as far as the system tells who sends it."""
+    async def _find_processes(self, scope: AsgiScope) -> tuple[int, ...]:
+        """Return the processes that send a request, as far as the system tells. Refuse those of agents."""
         client = scope.get("client")
-        for pid in find_connection_owners(client[1], self._port) if client else ():
+        owners = find_connection_owners(client[1], self._port) if client else []
+        if owners is None:
+            raise HttpRefusal(403, "The program that sent this has closed its connection.")
+        for pid in owners:
             for tmux in self._model.list_local_servers():
                 if await runs_in_agent_pane(tmux, pid):
                     _trace.warning("request of an agent's program refused", pid=pid)
                     raise HttpRefusal(403, _AGENTS_PROGRAM)
+        return tuple(owners)
 
 
 def _describe_browser(browser: BrowserPass, scope: AsgiScope) -> str:

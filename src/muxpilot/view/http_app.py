@@ -53,18 +53,17 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
     "xterm/xterm.css": ("xterm/xterm.css", _STYLE),
 }
 
-# xterm.js writes its own inline styles. All scripts are our files, and no text is ever parsed as HTML.
-_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "style-src 'self' 'unsafe-inline'",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    )
+# All scripts are our files, and no text is ever parsed as HTML.
+_RULES = (
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
 )
+# xterm.js writes its own inline styles. The page for answers has no terminals.
+_POLICY = "; ".join(("default-src 'self'", "style-src 'self' 'unsafe-inline'", *_RULES))
+_ANSWER_POLICY = "; ".join(("default-src 'self'", *_RULES))
 _HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": _POLICY,
     "referrer-policy": "no-referrer",
@@ -93,7 +92,7 @@ class ViewApp:
         try:
             await self._route(scope, receive, send)
         except HttpRefusal as refusal:
-            refusal.headers |= _HEADERS
+            refusal.headers |= _headers_for(scope)
             await send_refusal(send, refusal)
         except Exception:  # noqa: BLE001 - an internal error must not end the server
             report_incident("The page")
@@ -111,7 +110,7 @@ class ViewApp:
             return
         facts, headers = await self._answers.answer(rest, scope, receive)
         body = json.dumps(facts, separators=(",", ":")).encode()
-        await _start_response(send, {"content-type": "application/json", **headers})
+        await _start_response(scope, send, {"content-type": "application/json", **headers})
         await send({"type": "http.response.body", "body": body})
 
     def _check_request(self, scope: AsgiScope) -> str:
@@ -133,7 +132,7 @@ class ViewApp:
             raise HttpRefusal(404, "There is nothing here.")
         name, kind = _FILES[path]
         body = themes.themes_module() if name == "themes.js" else (_PAGE / name).read_bytes()
-        await _start_response(send, {"content-type": kind, "content-length": str(len(body))})
+        await _start_response(scope, send, {"content-type": kind, "content-length": str(len(body))})
         is_wanted = scope["method"] == "GET"
         await send({"type": "http.response.body", "body": body if is_wanted else b""})
 
@@ -151,7 +150,7 @@ class ViewApp:
         self._viewers += 1
         trace.info("page opened", pages=self._viewers)
         try:
-            await _start_response(send, {"content-type": "text/event-stream"})
+            await _start_response(scope, send, {"content-type": "text/event-stream"})
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             [wanted, *_] = query.get("pane", [None])
             viewer = Viewer(self._model, send_event, shows_all="all" in query, wanted=wanted)
@@ -161,8 +160,14 @@ class ViewApp:
             trace.info("page closed", pages=self._viewers)
 
 
-async def _start_response(send: Send, headers: Mapping[str, str]) -> None:
-    pairs = [(name.encode(), value.encode()) for name, value in {**_HEADERS, **headers}.items()]
+def _headers_for(scope: AsgiScope) -> Mapping[str, str]:
+    """Return the headers of every response. The rules for the page that takes answers are stricter."""
+    is_answer = scope["path"].startswith(f"/{ROOT}/")
+    return {**_HEADERS, "content-security-policy": _ANSWER_POLICY} if is_answer else _HEADERS
+
+
+async def _start_response(scope: AsgiScope, send: Send, headers: Mapping[str, str]) -> None:
+    pairs = [(name.encode(), value.encode()) for name, value in {**_headers_for(scope), **headers}.items()]
     await send({"type": "http.response.start", "status": 200, "headers": pairs})
 
 

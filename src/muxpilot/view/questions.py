@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muxpilot.people.other_processes import (
+    Answerer,
     ListedQuestion,
     answer_question,
     decline_question,
@@ -45,17 +46,17 @@ def question_to_json(question: ListedQuestion) -> dict[str, Any]:
     }
 
 
-async def settle_question(model: ViewModel, given: Mapping[str, Any], *, by: str) -> str:
-    """Answer or decline a question for a person (`by`). Return why that was not taken, or an empty text."""
+async def settle_question(model: ViewModel, given: Mapping[str, Any], by: Answerer) -> str:
+    """Answer or decline a question for a person. Return why that was not taken, or an empty text."""
     questions = {row.id: row for row in await list_questions(model)}
     question = questions.get(str(given.get("id")))
     if question is None:
         return CLOSED
     if given.get("decline") is True:
-        return await decline_question(question, way=WAY, by=by)
+        return await decline_question(question, by)
     choice, answer = given.get("choice"), given.get("answer")
     if isinstance(choice, int) and 0 <= choice < len(question.choices):
-        return await answer_question(question, question.choices[choice], way=WAY, by=by)
+        return await answer_question(question, question.choices[choice], by)
     if isinstance(answer, str) and not question.choices:
-        return await answer_question(question, answer, way=WAY, by=by)
+        return await answer_question(question, answer, by)
     return "This is not an answer to the question."

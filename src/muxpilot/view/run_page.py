@@ -18,7 +18,7 @@ from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.people.pages import PageAnnouncement
 from muxpilot.trace import area
-from muxpilot.view.answer_gate import AnswerGate
+from muxpilot.view.answer_gate import SHOWN_S, AnswerGate
 from muxpilot.view.answer_routes import ROOT, AnswerRoutes
 from muxpilot.view.audit_reader import AuditReader
 from muxpilot.view.http_app import ViewApp
@@ -42,12 +42,13 @@ async def serve_until_signal(
     listener: socket.socket,
     print_address: Callable[[str], None],
     print_code: Callable[[str], None],
+    hide_code: Callable[[], None] | None = None,
 ) -> None:
     """Serve the page until SIGTERM, SIGINT or SIGHUP. Enter in the terminal prints another code."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await run(settings, listener, print_address, stopped, print_code=print_code)
+    await run(settings, listener, print_address, stopped, print_code=print_code, hide_code=hide_code)
 
 
 async def run(
@@ -57,9 +58,11 @@ async def run(
     stopped: asyncio.Event,
     *,
     print_code: Callable[[str], None],
+    hide_code: Callable[[], None] | None = None,
 ) -> None:
     """Serve the page until `stopped` is set. `print_code` gets each new code, and "" when it was used.
 
+    With `hide_code`, a code is shown only after Enter, and for a short time: see `AnswerGate`.
     The page reads the audit log and never writes it: watching leaves no entries there.
     """
     app = build(replace(settings, scope=Scope.ALL, audit=AuditSettings()), may_start_journals=False)
@@ -67,7 +70,7 @@ async def run(
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     port, model = listener.getsockname()[1], ViewModel(app, audit)
     print_address(f"http://{HOST}:{port}/{token}/")
-    gate = AnswerGate(print_code)
+    gate = AnswerGate(print_code, hide_code=hide_code)
     pages = ViewApp(model, token, stopped, AnswerRoutes(model, gate, port))
     server = UvicornServer(build_config(pages))
     serving = asyncio.create_task(server.serve([listener]))
@@ -106,6 +109,7 @@ def _renew_code_on_enter(gate: AnswerGate) -> None:
         """Take the key, or stop at the end of the input."""
         if os.read(sys.stdin.fileno(), 1 << 12):
             gate.renew_code()
+            asyncio.get_running_loop().call_later(SHOWN_S, gate.drop_old_code)
         else:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 

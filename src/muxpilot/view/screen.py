@@ -7,6 +7,7 @@ from typing import Any
 
 from muxpilot.errors import NotFound
 from muxpilot.records import record
+from muxpilot.terminal.capture_text import decode_screen_rows
 from muxpilot.terminal.safe_output import make_safe
 from muxpilot.tmux import PaneId, PaneStream, Tmux
 
@@ -54,7 +55,7 @@ async def take_snapshot(tmux: Tmux, pane: PaneId, *, with_history: bool = False)
         raise NotFound("pane", pane)
     columns, rows, x, y, *rest = map(int, numbers)
     cursor, alternate, top, bottom, origin, wrap, insert = rest
-    lines = [make_safe(row.decode("utf-8", "replace")) for row in reply.blocks[1].lines]
+    lines = [make_safe(row) for row in decode_screen_rows(reply.blocks[1].lines)]
     above = max(len(lines) - rows, 0)
     return ScreenSnapshot(
         *(columns, rows, x, y, bool(cursor), bool(alternate)),
