@@ -31,13 +31,24 @@ def main() -> int:
         return NOTHING
     socket = (call.get("tool_input") or {}).get("socket")
     flags = ["--socket", socket] if isinstance(socket, str) and socket.startswith("/") else []
-    argv = [program, *flags, "wait", command_id, "--timeout", str(LONGEST_WAIT_S)]
+    argv = [program, *flags, "wait", command_id, "--json", "--timeout", str(LONGEST_WAIT_S)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode not in NEWS:
         return NOTHING
     hint = f"Read its output with get-command-result, or: muxpilot logs {command_id}"
-    print(f"{done.stdout.strip()} {hint}", file=sys.stderr)
+    print(f"{describe_end(json.loads(done.stdout))} {hint}", file=sys.stderr)
     return WAKE
+
+
+def describe_end(answer: dict[str, Any]) -> str:
+    """Say how a command stands, without any text of its pane.
+
+    The server may have a policy and redact secrets, and this program does not know its configuration.
+    """
+    if answer["waitingForInput"]:
+        return f"{answer['commandId']} waits for input."
+    code = "" if answer["exitCode"] is None else f" with exit code {answer['exitCode']}"
+    return f"{answer['commandId']} {answer['status']}{code} after {answer['elapsedMs'] / 1000:.1f} s."
 
 
 def find_running_command(call: dict[str, Any]) -> str | None:

@@ -108,6 +108,8 @@ def build(settings: Settings, timing: Timing | None = None, *, may_start_journal
     servers = _build_servers(settings, judge, may_start_journals=may_start_journals)
     dialect = _build_dialect(settings, servers)
     services = replace(_build_services(settings, servers, own_panes, timing or Timing()), redactor=redactor)
+    if redactor is not None:
+        services.watches.find_continued = redactor.find_continued
     dispatch = Dispatch(
         (*TOOLS, *(dialect.tools if dialect is not None else ())),
         settings.scope,

@@ -257,6 +257,17 @@ def test_install_print_only_shows(run: Run, tmp_path: Path, client: str) -> None
     assert files_below(tmp_path) == set()
 
 
+def test_uninstall_makes_a_backup_of_a_file_that_muxpilot_has_not_changed_before(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / ".mcp.json"
+    before = '{"mcpServers": {"muxpilot": {"command": "muxpilot"}, "other": {"command": "o"}}}'
+    path.write_text(before)
+    assert run("install", "claude", "--uninstall")[0] == 0
+    assert json.loads(path.read_text()) == {"mcpServers": {"other": {"command": "o"}}}
+    assert path.with_name(path.name + BACKUP_SUFFIX).read_text() == before
+
+
 def test_uninstall_says_where_it_found_nothing(run: Run, tmp_path: Path) -> None:
     code, out, err = run("install", "opencode", "--uninstall")
     assert (code, err) == (0, "")

@@ -60,6 +60,25 @@ def test_a_program_in_a_venv_is_written_with_its_path(
     assert written_by(run, tmp_path) == [str(path)]
 
 
+@pytest.mark.parametrize("name", ["muxpilot", "tmux-mcp"])
+def test_a_program_that_is_started_by_its_path_is_written_whatever_is_on_the_path(
+    run: Run, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    put_program(programs)
+    own = put_program(tmp_path / "opt")
+    monkeypatch.setattr("sys.argv", [str(own.with_name(name)), "install"])
+    assert written_by(run, tmp_path) == [str(own)]
+
+
+def test_a_link_on_the_path_to_the_program_that_runs_is_named(
+    run: Run, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = put_venv(tmp_path / "venv")
+    (programs / "muxpilot").symlink_to(own)
+    monkeypatch.setattr("sys.argv", [str(own), "install"])
+    assert written_by(run, tmp_path) == ["muxpilot"]
+
+
 ORIGINS = [
     (None, "muxpilot"),
     (

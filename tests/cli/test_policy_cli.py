@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.config.presets import PRESETS
 from tests.cli.conftest import Run
 from tests.rigs.wire import Place
 
@@ -162,6 +163,24 @@ def test_doctor_shows_what_is_in_force(run: Run, place: Place) -> None:
     ):
         assert f"ok    {words}\n" in out
     assert "ok    policy: everything is allowed\n" in run("--socket", place.socket, "doctor")[1]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_doctor_says_which_preset_is_in_force_and_what_it_means(run: Run, place: Place, preset: str) -> None:
+    Path("c.toml").write_text(f'[security]\npreset = "{preset}"\n')
+    _, out, _ = run("--config", "c.toml", "--socket", place.socket, "doctor")
+    lines = out.splitlines()
+    assert f"ok    policy: security.preset is {preset}" in lines
+    told = [line for line in lines if line.startswith(f"ok    policy: {preset}: ")]
+    assert told == [f"ok    policy: {preset}: {words}" for words in PRESETS[preset].meaning]
+    assert 0 < len(told) <= 5
+
+
+def test_doctor_says_where_the_file_changes_its_preset(run: Run, place: Place) -> None:
+    Path("c.toml").write_text('[security]\npreset = "guarded"\nredact = false\n')
+    _, out, _ = run("--config", "c.toml", "--socket", place.socket, "doctor")
+    words = "guarded: not as above, because the file sets it itself: security.redact\n"
+    assert f"ok    policy: {words}" in out
 
 
 def test_doctor_tells_of_a_config_that_is_not_good_and_of_all_the_rest(

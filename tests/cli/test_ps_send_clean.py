@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from muxpilot.app import build
+from muxpilot.cli.clean import end_leftover
+from muxpilot.cli.leftovers import find_leftovers
+from muxpilot.config.flags import load_settings
 from tests.cli.conftest import LIMIT_S, Terminal, start
 from tests.rigs.engine import attach_person, wait_until
 from tests.rigs.wire import Place
@@ -195,6 +199,38 @@ def test_what_is_said_fits_what_is_kept(place: Place) -> None:
     done = start_in(place, "clean")
     assert done.stdout.startswith(b"kept session ")
     assert done.stderr == b"muxpilot: There is nothing to end.\n"
+
+
+async def test_a_person_who_comes_while_others_are_ended_keeps_their_session(place: Place) -> None:
+    """Each end takes up to two seconds, so the last of many comes late."""
+    await asyncio.to_thread(leave_session, place, "left")
+    place.tmux("new-session", "-d", "-s", "persons")
+    app = build(load_settings({"HOME": str(place.home)}, scope="all", socket=place.socket))
+    try:
+        [row] = await find_leftovers(app, ends_running=False)
+        assert row.kept_because == ""
+        async with attach_person("tmux", place.socket, "attach-session", "-t", "left"):
+            assert (await end_leftover(app, row)).kept_because == "a person is attached"
+        place.tmux("split-window", "-d", "-t", "left")
+        assert (await end_leftover(app, row)).kept_because == "it has panes that no muxpilot created"
+        assert "left" in sessions(place)
+        place.tmux("kill-session", "-t", "left")
+        assert (await end_leftover(app, row)).kept_because == "", "another has ended it"
+    finally:
+        await app.close()
+
+
+async def test_of_two_cleans_at_once_none_complains(place: Place) -> None:
+    """Each may take the other for an agent that works, and leave what was used lately to a later one."""
+    for name in ("one", "two", "three"):
+        await asyncio.to_thread(leave_session, place, name)
+    done = await asyncio.gather(*(asyncio.to_thread(start_in, place, "clean", "--json") for _ in range(2)))
+    assert [(each.returncode, each.stderr) for each in done] == [(0, b""), (0, b"")]
+    reasons = {row["reason"] for each in done for row in json.loads(each.stdout)["kept"]}
+    assert all(reason.startswith("another muxpilot is connected") for reason in reasons), reasons
+    await asyncio.to_thread(start_in, place, "clean")
+    last = await asyncio.to_thread(start_in, place, "clean")
+    assert last.stderr == b"muxpilot: Nothing is left behind.\n"
 
 
 async def test_a_session_in_which_a_living_muxpilot_ran_commands_is_kept(place: Place) -> None:

@@ -98,7 +98,8 @@ def test_a_question_wakes_the_agent(agent: Agent) -> None:
     hook = agent.start_hook(EXECUTE, {}, {"status": "running", "commandId": found, "waitingForInput": False})
     code, err = end_of(hook)
     assert code == WAKE
-    assert "waits for input" in err
+    assert f"{found} waits for input." in err
+    assert "Sure?" not in err, "a server may redact what panes show, and the hook does not know that"
 
 
 QUIET = [

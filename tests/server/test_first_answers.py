@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +213,15 @@ def test_a_home_that_cannot_be_written_is_no_failure(place: Place, monkeypatch: 
     assert manifest.load_manifest(settings_in(place, monkeypatch)) is None
 
 
+async def test_a_client_that_leaves_at_once_finds_a_manifest_the_next_time(place: Place) -> None:
+    log = ("--log-level", "debug")
+    for line in ("serving transport=stdio", "manifest found"):
+        async with place.serve(*log, is_new=True) as wire:
+            await first_requests(wire, is_modern=False)
+            await wire.close_stdin()
+            assert line in await wire.stderr()
+
+
 def test_old_manifests_do_not_pile_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_in(place, monkeypatch)
     introduction = save(place, monkeypatch)
@@ -246,6 +256,21 @@ def test_the_first_answers_load_only_what_is_listed(place: Place, monkeypatch: p
 def test_a_start_loads_no_library_that_only_some_calls_need(place: Place) -> None:
     loaded = run_python(place, "import sys, muxpilot.server.lifecycle\nprint(*sys.modules)")
     assert [name for name in NEVER if name in loaded] == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the memory of a process is read in /proc")
+@pytest.mark.parametrize("is_first", [True, False], ids=["first start", "with a manifest"])
+async def test_a_server_on_stdio_has_no_openssl_in_its_memory(
+    place: Place, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    if not is_first:
+        save(place, monkeypatch)
+    async with place.serve(is_new=True) as wire:
+        await wire.shake_hands()
+        await wire.call("create-session", name="one")
+        libraries = re.findall(r"/(lib\w+|_\w+)\.[^/]*$", Path(f"/proc/{wire.pid}/maps").read_text(), re.M)
+        assert "libc" in libraries
+        assert not {"libssl", "libcrypto", "_ssl", "_hashlib"} & set(libraries)
 
 
 def run_python(place: Place, program: str) -> set[str]:

@@ -22,7 +22,7 @@ FITS: list[tuple[Any, Any]] = [
     (PERCENT, 1),
     (PERCENT, 99),
     (int | None, 3),
-    (int | str, 3),
+    (int | str, 4),
     (int | str, "-"),
     (Literal["up", "down"], "up"),
     (list[PaneId], ["%1", "dev:0.1"]),

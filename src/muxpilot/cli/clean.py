@@ -8,10 +8,10 @@ from typing import Any
 
 from muxpilot.app import App
 from muxpilot.cli.application import call_for_data, run_with_app
-from muxpilot.cli.leftovers import Leftover, find_leftovers
+from muxpilot.cli.leftovers import Leftover, find_leftovers, find_new_use
 from muxpilot.cli.stderr_notes import print_note
 from muxpilot.config.model import Settings
-from muxpilot.errors import Refused
+from muxpilot.errors import NoServer, Refused
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.toolkit.answers import compact_json
 from muxpilot.tools.panes import kill_pane
@@ -30,9 +30,12 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 
 async def _clean(app: App, arguments: Namespace) -> int:
-    found = await find_leftovers(app, ends_running=arguments.running)
+    try:
+        found = await find_leftovers(app, ends_running=arguments.running)
+    except NoServer:
+        found = []  # another muxpilot has just ended the last session
     if not arguments.dry_run:
-        found = [await _end(app, row) if not row.kept_because else row for row in found]
+        found = [await end_leftover(app, row) if not row.kept_because else row for row in found]
     if arguments.json:
         _print_json(found, is_dry=arguments.dry_run)
     else:
@@ -40,14 +43,30 @@ async def _clean(app: App, arguments: Namespace) -> int:
     return _FAILED if any(row.kept_because.startswith(_REFUSED) for row in found) else 0
 
 
-async def _end(app: App, row: Leftover) -> Leftover:
+async def end_leftover(app: App, row: Leftover) -> Leftover:
     """End a session or a pane with the tool for it, so that the policy and the audit log apply."""
-    _trace.debug("leftover ends", kind=row.kind, id=row.id)
     try:
+        use = await find_new_use(app, row)
+        if use is None:
+            return row  # another muxpilot has ended it
+        if use:
+            return replace(row, kept_because=use)
+        _trace.debug("leftover ends", kind=row.kind, id=row.id)
         answer = await call_for_data(app, _TOOLS[row.kind], **{f"{row.kind}Id": row.id})
+    except NoServer:
+        return row  # what another muxpilot has ended was the last session
     except Refused as error:
+        if await _has_ended(app, row):
+            return row
         return replace(row, kept_because=f"{_REFUSED}{error}")
     return replace(row, processes=tuple(answer["processes"]))
+
+
+async def _has_ended(app: App, row: Leftover) -> bool:
+    try:
+        return await find_new_use(app, row) is None
+    except NoServer:
+        return True
 
 
 def _print_json(rows: list[Leftover], *, is_dry: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from muxpilot.app import build_redactor
 from muxpilot.audit import AuditLog
-from muxpilot.config.model import Settings
+from muxpilot.config.model import SecuritySettings, Settings
 from muxpilot.errors import MuxpilotError
 from muxpilot.policy.model import Policy, load_policy
 from muxpilot.records import record
@@ -44,7 +44,7 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
     if not policy.is_on:
         yield "off (security.enabled is false)"
         return
-    yield from _describe_preset(settings.security.preset)
+    yield from _describe_preset(settings.security)
     for key in dict.fromkeys(policy.closing_keys.values()):
         names = [name for name, closing in policy.closing_keys.items() if closing == key]
         yield f"{key} closes {len(names)} tools: {', '.join(names)}"
@@ -69,12 +69,17 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
         yield "everything is allowed"
 
 
-def _describe_preset(name: str) -> Iterator[str]:
-    """Yield which preset is in force and what it means. Other keys of the file may change parts of it."""
+def _describe_preset(security: SecuritySettings) -> Iterator[str]:
+    """Yield which preset is in force, what it means, and which parts of it other keys of the file change."""
     from muxpilot.config.presets import PRESETS
 
+    name, preset = security.preset, PRESETS[security.preset]
     yield f"security.preset is {name}"
-    yield from (f"{name}: {words}" for words in PRESETS[name].meaning)
+    yield from (f"{name}: {words}" for words in preset.meaning)
+    changed = [key for key, value in preset.values.items() if getattr(security, key) != value]
+    if changed:
+        keys = ", ".join(f"security.{key}" for key in changed)
+        yield f"{name}: not as above, because the file sets it itself: {keys}"
 
 
 def _check_audit(settings: Settings) -> Iterator[Finding]:

@@ -62,6 +62,8 @@ def _uninstall(client: ClientConfig, arguments: Namespace, *, is_user: bool) -> 
         if arguments.only_print:
             _print_file(path, after)
         elif after != before:
+            if after:
+                _back_up(path)
             _write(path, after)
             print(f"Removed muxpilot from {path}." if after else f"Removed {path}: it had nothing else.")
         found = found or after != before

@@ -16,7 +16,7 @@ from muxpilot.journal.owners import OwnerState
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.records import record
 from muxpilot.tmux import PaneId
-from muxpilot.tmux.objects.idle_limit import read_clock
+from muxpilot.tmux.objects.idle_limit import list_attached_people, read_clock
 from muxpilot.tmux.objects.owner import Owner
 from muxpilot.tmux.objects.owner_marks import (
     PaneWithOwner,
@@ -107,6 +107,24 @@ async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
             facts = _Facts(pane.owner, 0, [pane], None, used_by_living, has_others, now)
             found.append(Leftover("pane", pane.id, unwatched[pane.session_id], _find_reason(facts)))
     return found
+
+
+async def find_new_use(app: App, row: Leftover) -> str | None:
+    """Return why a session or pane is kept after all, or an empty text; None if it has ended.
+
+    To end others takes a while, and a person may have come meanwhile.
+    """
+    connection = app.servers.default.connection
+    inside = [
+        pane for pane in await list_panes_with_owners(connection) if row.id in (pane.session_id, pane.id)
+    ]
+    if not inside:
+        return None
+    people = {client.session_id for client in await list_attached_people(connection)}
+    if any(pane.session_id in people for pane in inside):
+        return "a person is attached"
+    is_mixed = row.kind == "session" and any(not pane.owner for pane in inside)
+    return "it has panes that no muxpilot created" if is_mixed else ""
 
 
 def _find_reason(facts: _Facts) -> str:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from muxpilot import __version__, trace
-from muxpilot.cli.import_time import pause_garbage_collection
+from muxpilot.cli.import_time import leave_out_openssl, pause_garbage_collection
 from muxpilot.cli.terminal_flags import add_terminal_commands
 from muxpilot.config.environment import variables
 from muxpilot.config.flags import load_settings
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = _settings_from(arguments)
         trace.configure(settings.log_level)
-        with pause_garbage_collection():
+        with pause_garbage_collection(), leave_out_openssl():
             command = importlib.import_module(f"muxpilot.cli.{arguments.command or 'serve'}")
         code: int = command.run(settings, arguments)
     except BrokenPipeError:  # the program that reads our output has stopped reading

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muxpilot.cli.import_time import pause_garbage_collection
+from muxpilot.cli.import_time import leave_out_openssl, pause_garbage_collection
 from muxpilot.config.model import HttpSettings, Settings
 from muxpilot.errors import BadInput
 from muxpilot.server.first_answers import answer_first
@@ -35,7 +35,8 @@ def run(settings: Settings, arguments: Namespace) -> int:
         return 0
     introduction, handover = load_manifest(settings), None
     if introduction is None:
-        _check_tmux(settings)
+        with leave_out_openssl():
+            _check_tmux(settings)
         _load_engine()
     else:  # an earlier start has checked the same tmux
         handover = answer_first(introduction, _load_engine)
@@ -51,7 +52,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 def _load_engine() -> None:
     """Load what serving needs. It takes much longer than the first answers."""
-    with pause_garbage_collection():
+    with pause_garbage_collection(), leave_out_openssl():
         import muxpilot.server.lifecycle  # noqa: F401
 
 

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
+from muxpilot.config.environment import variable
 from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
 from muxpilot.terminal.escapes import ERASE_LINE_ABOVE
@@ -21,7 +22,10 @@ def run(settings: Settings, arguments: Namespace) -> int:
     from muxpilot.view.run_page import open_page_listener, serve_until_signal
 
     listener = open_page_listener(arguments.port)
-    asyncio.run(serve_until_signal(settings, listener, _announce, CodePrinter().print_code))
+    printer = CodePrinter()
+    # Agents can read the panes of tmux, so a code is not left there.
+    hide = printer.hide_code if sys.stdin.isatty() and variable("TMUX") else None
+    asyncio.run(serve_until_signal(settings, listener, _announce, printer.print_code, hide))
     return 0
 
 
@@ -47,3 +51,10 @@ class CodePrinter:
         else:
             print("A browser has given the code, and can answer. Press Enter for another code.", flush=True)
         self._is_code_shown = bool(code)
+
+    def hide_code(self) -> None:
+        """Erase the code, and say how to get one."""
+        if self._is_code_shown and sys.stdout.isatty():
+            sys.stdout.write(ERASE_LINE_ABOVE)
+        print("Press Enter to see a code for answering the questions of agents.", flush=True)
+        self._is_code_shown = False

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from muxpilot.config.environment import variable
 
 NAME = "muxpilot"
+_NAMES = (NAME, "tmux-mcp")
 # Folders of programs that run a package once and may remove it later, with the words that run it again.
 _CACHES = {
     "uv": ("uvx", "--from"),
@@ -24,12 +25,13 @@ def command_to_start(*, is_absolute: bool) -> list[str]:
     """Return the words that start muxpilot. `is_absolute` is for programs that do not have the shell's PATH.
 
     The name alone stands where it is on the PATH of every shell. A virtual environment is on the PATH only
-    while it is active, so there the absolute path stands. uvx and pipx remove what they ran, so they run it.
+    while it is active, so there the absolute path stands, as for a program that the PATH does not lead to.
+    uvx and pipx remove what they ran, so they run it.
     """
     archive = _archive()
     if archive is not None:
         return [str(archive)]
-    found = shutil.which(NAME)
+    found, is_named = _find_program()
     runner = _runner_of(found or sys.prefix)
     if runner is not None:
         program = (shutil.which(runner[0]) or runner[0]) if is_absolute else runner[0]
@@ -37,7 +39,19 @@ def command_to_start(*, is_absolute: bool) -> list[str]:
     if found is None:
         return [sys.executable, "-m", NAME]
     is_in_venv = (Path(found).parent.parent / "pyvenv.cfg").is_file()
-    return [os.path.abspath(found) if is_absolute or is_in_venv else NAME]
+    return [os.path.abspath(found) if is_absolute or is_in_venv or not is_named else NAME]
+
+
+def _find_program() -> tuple[str | None, bool]:
+    """Return the program that runs now, else the one on the PATH, and whether its name leads to it.
+
+    Another muxpilot may be on the PATH, such as an older version, when this one is started by its path.
+    """
+    started, found = Path(sys.argv[0]).absolute(), shutil.which(NAME)
+    own = started.with_name(NAME)
+    if started.name not in _NAMES or not os.access(own, os.X_OK) or (found and own.samefile(found)):
+        return found, True
+    return str(own), False
 
 
 def _archive() -> Path | None:

@@ -35,10 +35,14 @@ class Elicitation(NamedTuple):
 
 
 class PersonAnswer(NamedTuple):
-    """What the person did, and the values of the form if they accepted it."""
+    """The act of the person, and the values of the form if they accepted it.
+
+    `seconds` is how long the client took; None if it is not known, because the client repeated its request.
+    """
 
     action: str
     content: Mapping[str, Any]
+    seconds: float | None = None
 
 
 class InputRequired(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
@@ -146,7 +147,9 @@ class RequestContext:
             raise ProtocolError(MISSING_CLIENT_CAPABILITY, "The client cannot ask its person.", needed)
         if self.facts.revision.has_handshake:
             params = to_params(question, has_id=True)
-            return parse_answer(await self.connection.ask(METHOD, params, deliver=self._channel.deliver))
+            began = time.monotonic()
+            result = await self.connection.ask(METHOD, params, deliver=self._channel.deliver)
+            return parse_answer(result)._replace(seconds=time.monotonic() - began)
         answer = find_answer(self.request.params, question.key)
         if answer is None:
             raise InputRequired((question,))

@@ -31,8 +31,9 @@ async def serve_stdio(settings: Settings, handover: Handover | None = None) -> N
     app = build(settings)
     server = MuxpilotServer(app, ends_with_client=True)
     loop = asyncio.get_running_loop()
+    saving = None
     if handover is None:
-        loop.call_later(_SAVE_AFTER_S, lambda: save_manifest(settings, server.introduction))
+        saving = loop.call_later(_SAVE_AFTER_S, lambda: save_manifest(settings, server.introduction))
     try:
         async with open_stdio(handover.unread if handover is not None else b"") as streams:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -44,6 +45,9 @@ async def serve_stdio(settings: Settings, handover: Handover | None = None) -> N
                 connection.state = handover.state
             await StdioDispatcher(streams.incoming, streams.outgoing, connection, server.answer).run()
     finally:
+        if saving is not None and saving.when() > loop.time():  # the client has left before
+            saving.cancel()
+            save_manifest(settings, server.introduction)
         with suppress(TimeoutError):
             await asyncio.wait_for(app.close(), _CLOSE_S)
         _trace.info("stopped")

@@ -99,6 +99,10 @@ class ToolFacts:
     types_if: str | None = None
     # The argument with the terminal of a person who is detached.
     detaches: str | None = None
+    # True if the call adds a window to a session, moves one away, or selects the one that clients show.
+    changes_sessions: bool = False
+    # True if people see what the call shows beside their panes, whose programs and screens stay as they are.
+    is_shown_beside_pane: bool = False
 
     # True if names in the answer must not be sanitized: they are the only way to address what they name.
     is_byte_exact: bool = False

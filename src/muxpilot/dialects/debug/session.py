@@ -10,6 +10,7 @@ from contextlib import suppress
 from muxpilot.dialects.debug.leftovers import DEBUG_OPTION, find_leftover_sessions, mark_command, session_name
 from muxpilot.errors import MuxpilotError, NoServer, NotFound, Refused
 from muxpilot.processes.end_processes import end_tree
+from muxpilot.processes.proc import has_proc
 from muxpilot.processes.process_tree import EnvironmentMark, ProcessTree
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
@@ -103,6 +104,10 @@ class DebugSession:
 
     async def kill(self, tmux: Tmux, made: DebugPane) -> None:
         """Kill a pane and all processes that it started, also those that ignore signals."""
+        if _is_far(tmux):
+            with suppress(NotFound, NoServer):
+                await tmux.endings.kill_pane(made.pane)
+            return
         tree = _tree_of(made.mark)
         await asyncio.to_thread(tree.read)
         with suppress(NotFound, NoServer):
@@ -120,7 +125,8 @@ class DebugSession:
             with suppress(MuxpilotError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     if self._id is not None and await self._is_ours(tmux, self._id):
-                        await tmux.sessions.kill(self._id)
+                        kill = tmux.endings.kill_session if _is_far(tmux) else tmux.sessions.kill
+                        await kill(self._id)
         finally:  # no call runs any more, so this may block
             end_tree(tree)
 
@@ -132,6 +138,11 @@ class DebugSession:
         except (NotFound, NoServer):
             return False
         return found.startswith(f"{target} ") and found.endswith(f" {this_owner().token}")
+
+
+def _is_far(tmux: Tmux) -> bool:
+    """Return whether the processes of panes cannot be seen from here."""
+    return tmux.is_remote or not has_proc()
 
 
 def _tree_of(mark: str) -> ProcessTree:
