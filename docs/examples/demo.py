@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -23,13 +24,14 @@ from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import TextContent
+from mcp_types import Implementation, TextContent
 
 LIMIT_S = 100
 WIDTH, HEIGHT = 80, 16
 PROMPT = r"PS1='\[\e[1;32m\]demo\[\e[0m\]:\[\e[1;34m\]\w\[\e[0m\]$ '"
 PICTURE = Path(__file__).parents[2] / ".cache" / "demo.png"
 MENU = Path(__file__).with_name("menu.py")
+STATUS_LINE = "set -g status-right ''\nset -g window-status-current-format ' your tmux '\n"
 ASK = 'read -rsp "Password: " secret; echo; echo "${#secret} characters"'
 # What an agent needs of an answer, and a reader of this does not.
 UNTOLD = {
@@ -43,6 +45,7 @@ async def main(picture: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="mx") as home:
         (Path(home) / "build.log").write_text("compiling\nerror: disk is full\n")
         (Path(home) / ".bash_profile").write_text(f"PATH={shlex.quote(bin_folder)}:$PATH\n{PROMPT}\n")
+        (Path(home) / ".tmux.conf").write_text(STATUS_LINE)
         shutil.copy(MENU, home)
         async with asyncio.timeout(LIMIT_S):
             await show(Path(home), picture)
@@ -58,10 +61,12 @@ async def connect(home: Path) -> AsyncIterator[Agent]:
         "LANG": "C.UTF-8",
     }
     muxpilot = [sys.executable, "-m", "muxpilot", "--scope", "all", "--socket", f"{home}/s"]
+    muxpilot += ["--workspace", "agent-demo"]
     # The shell writes down its process id, which muxpilot then has.
     args = ["-c", 'echo $$ > pid; exec "$@"', "sh", *muxpilot]
     server = StdioServerParameters(command="/bin/sh", args=args, env=env, cwd=home)
-    async with stdio_client(server) as streams, ClientSession(*streams) as client:
+    me = Implementation(name="the demonstration", version="1")
+    async with stdio_client(server) as streams, ClientSession(*streams, client_info=me) as client:
         await client.initialize()
         yield Agent(client, int((home / "pid").read_text()))
 
@@ -70,33 +75,40 @@ async def show(home: Path, picture: Path) -> None:
     picture.parent.mkdir(exist_ok=True)
     cast = picture.with_suffix(".cast")
     cast.unlink(missing_ok=True)
-    async with AsyncExitStack() as first:
-        agent = await first.enter_async_context(connect(home))
-        say("An agent opens a session, and records it for you:")
-        session = await agent.call("create-session", name="demo", width=WIDTH, height=HEIGHT)
-        pane = session["paneId"]
-        await agent.call("record-pane", paneId=pane, action="start", path=str(cast))
-        await run_commands(agent, pane)
-        command = await begin_a_build(agent, pane)
-    async with connect(home) as agent:
-        await learn_its_end(agent, command)
-        await ask_a_person(agent, home, pane)
-        await walk_a_menu(agent, pane)
-        await enter_a_shell(agent, pane)
-        await start_a_server(agent, pane)
-        say("What you would have seen in that pane, as text and as a picture:")
-        shown = await agent.call("capture-pane", paneId=pane)
-        print("\n".join(f"  | {line}" for line in shown.splitlines()))
-        await agent.call("screenshot-pane", paneId=pane, path=str(picture))
-        await agent.call("record-pane", paneId=pane, action="stop")
-        await agent.call("kill-session", sessionId=session["sessionId"])
-    film = replay(cast, picture.with_suffix(".gif"))
+    async with AsyncExitStack() as person_leaves:
+        async with AsyncExitStack() as first:
+            agent = await first.enter_async_context(connect(home))
+            say("An agent opens a session, and records it for you. You look on in your tmux:")
+            session = await agent.call("create-session", name="demo", width=WIDTH, height=HEIGHT)
+            pane = session["paneId"]
+            await agent.call("record-pane", paneId=pane, action="start", path=str(cast))
+            person = await person_leaves.enter_async_context(attached_person(f"{home}/s"))
+            await run_commands(agent, pane)
+            command = await begin_a_build(agent, pane)
+        async with connect(home) as agent:
+            await learn_its_end(agent, pane, command)
+            await ask_a_person(agent, person, pane)
+            await walk_a_menu(agent, pane)
+            await enter_a_shell(agent, pane)
+            await start_a_server(agent, pane)
+            say("What you have seen in that pane, as text and as a picture:")
+            shown = await agent.call("capture-pane", paneId=pane)
+            print("\n".join(f"  | {line}" for line in shown.splitlines()))
+            await agent.call("screenshot-pane", paneId=pane, path=str(picture))
+            film = make_film(person, home / "person.cast", picture.with_suffix(".gif"))
+            await agent.call("record-pane", paneId=pane, action="stop")
+            await agent.call("kill-session", sessionId=session["sessionId"])
     print(f"\nThe picture: {picture}\nThe film: {film}")
     print("Next: README.md, or .venv/bin/muxpilot install CLIENT")
 
 
-def replay(cast: Path, film: Path) -> Path:
-    argv = [sys.executable, "-m", "muxpilot", "replay", str(cast), "--gif", str(film), "--speed", "0.1"]
+def make_film(person: Person, cast: Path, film: Path) -> Path:
+    """Make a GIF of what the person saw: seven times slower, with short pauses."""
+    header = {"version": 2, "width": WIDTH, "height": HEIGHT + 1}
+    events = [[at, "o", data.decode(errors="replace")] for at, data in person.seen]
+    cast.write_text("".join(json.dumps(row) + "\n" for row in [header, *events]))
+    argv = [sys.executable, "-m", "muxpilot", "replay", str(cast), "--gif", str(film)]
+    argv += ["--speed", "0.14", "--idle", "0.35"]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
     return film
 
@@ -111,6 +123,7 @@ async def run_commands(agent: Agent, pane: str) -> None:
 async def begin_a_build(agent: Agent, pane: str) -> str:
     """Start a command, kill muxpilot while it runs, and return the id of the command."""
     say("A command runs, and muxpilot is killed (SIGKILL):")
+    await agent.comment(pane, "muxpilot is killed while this runs")
     command = await agent.call(
         "execute-command", paneId=pane, command="sleep 1; echo built; (exit 3)", waitMs=0
     )
@@ -118,26 +131,28 @@ async def begin_a_build(agent: Agent, pane: str) -> str:
     return str(command["commandId"])
 
 
-async def learn_its_end(agent: Agent, command: str) -> None:
+async def learn_its_end(agent: Agent, pane: str, command: str) -> None:
     say("The next muxpilot knows the command, its output and its exit code:")
     await agent.call("get-command-result", commandId=command, waitMs=20_000)
+    await agent.comment(pane, "the next muxpilot knows: it failed with exit code 3")
 
 
-async def ask_a_person(agent: Agent, home: Path, pane: str) -> None:
+async def ask_a_person(agent: Agent, person: Person, pane: str) -> None:
     say("A command wants a password. The agent asks you, in a popup of your tmux, and never sees it:")
     command = await agent.call("execute-command", paneId=pane, command=ASK)
-    async with attached_person(f"{home}/s") as person:
-        asked = asyncio.create_task(
-            agent.call("ask-person", question="The password of the server?", paneId=pane, secret=True)
-        )
-        await person.wait_for(b"> ")
-        person.type("open sesame\r")
-        await asked
+    asked = asyncio.create_task(
+        agent.call("ask-person", question="The password of the server?", paneId=pane, secret=True)
+    )
+    await person.wait_for(b"> ")
+    await asyncio.sleep(0.4)  # a person reads the question first
+    person.type("open sesame\r")
+    await asked
     await agent.call("get-command-result", commandId=command["commandId"], waitMs=20_000)
 
 
 async def walk_a_menu(agent: Agent, pane: str) -> None:
     say("A menu is walked in one call, which answers what it did:")
+    await agent.comment(pane, "the fourth item of a menu, in one call")
     await agent.call("execute-command", paneId=pane, command="python ~/menu.py 8")
     keys = "Down Down Down Enter"
     await agent.call("send-keys", paneId=pane, keys=keys, literal=False, until="prompt", timeoutMs=20_000)
@@ -153,6 +168,7 @@ async def enter_a_shell(agent: Agent, pane: str) -> None:
 
 async def start_a_server(agent: Agent, pane: str) -> None:
     say("A server is watched until it is ready:")
+    await agent.comment(pane, "a server, until it is ready")
     command = "python -m http.server 0 --bind 127.0.0.1"
     await agent.call("start-and-watch", paneId=pane, command=command, pattern="Serving HTTP")
 
@@ -163,6 +179,8 @@ class Person:
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
         self._shown = b""
+        self._began = time.monotonic()
+        self.seen: list[tuple[float, bytes]] = []  # with the time of each piece
         self._changed = asyncio.Event()
         asyncio.get_running_loop().add_reader(terminal, self._read)
 
@@ -176,7 +194,9 @@ class Person:
 
     def _read(self) -> None:
         try:
-            self._shown += os.read(self._terminal, 65536)
+            data = os.read(self._terminal, 65536)
+            self._shown += data
+            self.seen.append((time.monotonic() - self._began, data))
         except OSError:  # the client has ended
             asyncio.get_running_loop().remove_reader(self._terminal)
         self._changed.set()
@@ -187,8 +207,8 @@ async def attached_person(socket: str) -> AsyncIterator[Person]:
     """Attach to tmux for the time of the block, in a terminal of its own."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT + 1, WIDTH, 0, 0))
-    argv = ["tmux", "-u", "-S", socket, "attach"]
-    env = {**os.environ, "TERM": "xterm"}
+    argv = ["tmux", "-u", "-S", socket, "attach", "-t", "demo"]
+    env = {**os.environ, "TERM": "xterm-256color"}
     client = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
         argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
     )
@@ -209,6 +229,10 @@ class Agent:
 
     client: ClientSession
     pid: int
+
+    async def comment(self, pane: str, words: str) -> None:
+        """Write a line for the person who looks on. It is a comment to the shell."""
+        await self.client.call_tool("execute-command", {"paneId": pane, "command": f"# {words}"})
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         result = await self.client.call_tool(tool, arguments)

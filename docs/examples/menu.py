@@ -10,6 +10,7 @@ ITEMS = int(sys.argv[1]) if sys.argv[1:] else 20
 
 def main(screen: curses.window) -> int:
     """Draw the menu until an item is chosen; return its number."""
+    curses.use_default_colors()
     curses.curs_set(0)
     at = 1
     while True:

@@ -46,7 +46,7 @@ def shown_commands() -> list[list[str]]:
 
 
 # Commands in shell blocks that are neither muxpilot nor ./dev. Try a command before you add it.
-OTHERS = [("pip", ["install", "."])]
+OTHERS = [("pipx", ["install", ".[http]"])]
 
 
 def test_the_index_finds_every_page() -> None:

@@ -7,7 +7,7 @@ import sys
 from tests.contract.source import SOURCE, files, imported_names, imports, package_of, place
 
 # Standard library only; every package may import these.
-BASE = frozenset("errors records trace tasks file_lock timing".split())
+BASE = frozenset("errors records trace tasks file_lock lazy_pattern timing".split())
 
 # Each row is what the package imports, no more. A comment gives the reason where a row differs from the order
 # of the design: cli, server, view > app > dispatch, dialects, policy, audit, tools > toolkit > watch, repl,
@@ -18,6 +18,7 @@ LAYERS: dict[str, str] = {
     "trace": "errors",
     "tasks": "trace",
     "file_lock": "",
+    "lazy_pattern": "",
     "timing": "records",
     # The setting `shell.type` takes the names of the table, which is plain data.
     "config": "shell_table",

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.contract.source import docstring_nodes, files, imports, package_of, place, tree
 
-# How text, bytes and regular expressions spell ESC. `\033` in a shell script is the script's own.
-ESCAPES = ("\x1b", "\\x1b", "\x9b", "\\x9b", "\\u001b")
+# How text, bytes and regular expressions spell ESC.
+ESCAPES = re.compile(r"\x1b|\x9b|\\x1b|\\x9b|\\u001b|\\U0000001b|\\033|\\e\[|\\N\{ESCAPE\}", re.IGNORECASE)
+# A pattern for the rest of a control sequence, to which ESC might be added from elsewhere.
+PARAMETERS = re.compile(r"\[0-(?:9;|\?|9:;)[^\]]*\][*+?]|\[@-~\]|\\\[\[0-9\]?;?")
+# These print sequences from shell scripts that they write; a shell spells ESC in its own way.
+SHELL_SCRIPTS = {"shells/loader.py", "tmux/objects/launch.py"}
 
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
@@ -37,8 +44,38 @@ def importers(*modules: str) -> set[str]:
 
 def test_escape_sequences_are_spelled_in_one_module() -> None:
     """Other modules import a named constant or pattern from `terminal/escapes.py`, or use its tokenizer."""
-    spelled = find_literals(lambda text: any(sign in text for sign in ESCAPES), home="")
+    spelled = find_literals(lambda text: ESCAPES.search(text) is not None, home="")
+    assert {place.partition(":")[0] for place in spelled} == {"terminal/escapes.py", *SHELL_SCRIPTS}
+
+
+def test_the_forms_of_sequences_are_patterns_of_one_module() -> None:
+    """A module may not build a pattern of its own around an imported ESC."""
+    spelled = find_literals(lambda text: PARAMETERS.search(text) is not None, home="")
     assert {place.partition(":")[0] for place in spelled} == {"terminal/escapes.py"}
+
+
+def test_no_escape_character_is_made_of_its_number() -> None:
+    """`chr(27)`, `bytes([0x1b])` and the like would pass the tests above."""
+    made = {
+        place(path)
+        for path in files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value in (0x1B, 0x9B)
+    }
+    # `$'\\e'` in the words of a shell, and the number that ends reverse video.
+    assert made == {"policy/shell/words.py", "terminal/style.py"}
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b[m", "\\x1b", r"\033[0m", "\\u001b", "\x9b0m", r"\e[1m", r"\x1B\[", "\\N{ESCAPE}"]
+)
+def test_every_spelling_of_an_escape_character_is_found(text: str) -> None:
+    assert ESCAPES.search(text)
+
+
+@pytest.mark.parametrize("text", [r"[0-9;]*m", r"[0-?]*[ -/]*[@-~]", r"[0-9;:]*m", r"[0-9;]+[A-Z]"])
+def test_every_spelling_of_parameters_is_found(text: str) -> None:
+    assert PARAMETERS.search(text)
 
 
 def test_the_numbers_of_the_alternate_screen_are_in_one_module() -> None:
