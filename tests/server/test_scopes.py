@@ -9,14 +9,14 @@ from tests.rigs.mcp_client import serving
 
 STARRED = set(
     """
-    list-sessions create-session kill-session list-panes split-pane kill-pane
+    list-sessions create-session kill-session list-windows create-window list-panes split-pane kill-pane
     display-message capture-pane read-pane send-keys paste-text write-to-display
     execute-command get-command-result screenshot-pane ask-person
     """.split()
 )
 PRIMITIVES = STARRED | set(
     """
-    list-windows create-window read-screen send-mouse
+    read-screen send-mouse
     socket-for-path find-session get-current-session rename-session rename-window select-window kill-window
     move-window select-layout set-synchronize-panes rename-pane select-pane zoom-pane resize-pane join-pane
     swap-pane break-pane respawn-pane list-clients detach-client list-servers search-panes send-hex

@@ -20,6 +20,17 @@ def test_only_the_socket_is_left_out_of_the_arguments_and_it_is_taken_all_the_sa
     assert parse_arguments(kill.arguments, {"paneId": "%1", "socket": "far"})["socket"] == "far"
 
 
+def test_a_description_is_listed_once_for_arguments_of_the_same_name() -> None:
+    described = [
+        (name, argument["description"])
+        for row in ROWS.values()
+        for name, argument in row["inputSchema"]["properties"].items()
+        if "description" in argument
+    ]
+    assert ("paneId", "Name (main) or %3") in described
+    assert sorted(set(described)) == sorted(described)
+
+
 def test_fields_of_answers_are_listed_once() -> None:
     first, again = ROWS["execute-command"]["outputSchema"], ROWS["get-command-result"]["outputSchema"]
     assert {"commandId", "exitCode", "output"} <= first["properties"].keys()

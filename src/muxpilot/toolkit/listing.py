@@ -14,17 +14,18 @@ from muxpilot.toolkit.spec import SOCKET, Tool
 def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Return the rows of tools/list, shorter than `Tool.listing` by what few agents need.
 
-    `socket` is left out, which every tool takes all the same, and so are descriptions that repeat a name. Of
-    answers only the names of fields are listed, and once where several tools answer with the same fields.
-    The schemas are open.
+    `socket` is left out, which every tool takes all the same. So are descriptions that say no more than the
+    name of their argument, or that an earlier tool has for an argument of the same name. Of answers only the
+    names of fields are listed, and once where several tools answer with the same fields. The schemas are open.
     """
     rows: list[dict[str, Any]] = []
     answers: list[Schema] = []
+    described: set[tuple[str, str]] = set()
     for tool in tools:
         row = tool.listing
         taken: Mapping[str, Any] = row["inputSchema"]["properties"]
         given = {
-            argument.wire_name: _without_description(taken[argument.wire_name], argument)
+            argument.wire_name: _describe_once(taken[argument.wire_name], argument, described)
             for argument in tool.arguments
             if argument is not SOCKET
         }
@@ -38,7 +39,11 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     return rows
 
 
-def _without_description(schema: Mapping[str, Any], argument: Argument) -> Schema:
-    """Return the schema of an argument, without its description where the name says it."""
-    is_evident = ArgumentFlag.EVIDENT in argument.flags
-    return {key: value for key, value in schema.items() if key != "description" or not is_evident}
+def _describe_once(
+    schema: Mapping[str, Any], argument: Argument, described: set[tuple[str, str]]
+) -> Schema:
+    """Return the schema of an argument, without a description that says nothing new."""
+    entry = (argument.wire_name, schema.get("description", ""))
+    is_known = ArgumentFlag.EVIDENT in argument.flags or entry in described
+    described.add(entry)
+    return {key: value for key, value in schema.items() if key != "description" or not is_known}

@@ -9,7 +9,7 @@ from muxpilot.tmux import PaneProgram, SessionId, WindowId
 from muxpilot.toolkit.argument_flags import ArgumentFlag
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import Killed, WindowRow
-from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
+from muxpilot.toolkit.spec import PRIMITIVE, STARRED, Effect, tool
 from muxpilot.tools.context import Context
 
 
@@ -57,13 +57,13 @@ class SynchronizedWindow:
     synchronized: bool
 
 
-@tool(Effect.READ, PRIMITIVE, "list")
+@tool(Effect.READ, STARRED, "list")
 async def list_windows(ctx: Context, session_id: SessionId | None = None) -> WindowList:
     """List the windows of a session, or all."""
     return WindowList([WindowRow.from_tmux(row) for row in await ctx.tmux.windows.list(session_id)])
 
 
-@tool(Effect.CREATE, PRIMITIVE, "create", creates_pane=True, changes_sessions=True)
+@tool(Effect.CREATE, STARRED, "create", creates_pane=True, changes_sessions=True)
 async def create_window(
     ctx: Context,
     session_id: SessionId,
