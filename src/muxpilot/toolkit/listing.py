@@ -16,7 +16,8 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
     `socket` is left out, which every tool takes all the same. So are descriptions that say no more than the
     name of their argument, or that an earlier tool has for an argument of the same name. Of answers only the
-    names of fields are listed, and once where several tools answer with the same fields. The schemas are open.
+    names of fields are listed, and once where several tools answer with the same fields.
+    The schemas are open.
     """
     rows: list[dict[str, Any]] = []
     answers: list[Schema] = []
@@ -39,9 +40,7 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     return rows
 
 
-def _describe_once(
-    schema: Mapping[str, Any], argument: Argument, described: set[tuple[str, str]]
-) -> Schema:
+def _describe_once(schema: Mapping[str, Any], argument: Argument, described: set[tuple[str, str]]) -> Schema:
     """Return the schema of an argument, without a description that says nothing new."""
     entry = (argument.wire_name, schema.get("description", ""))
     is_known = ArgumentFlag.EVIDENT in argument.flags or entry in described
