@@ -20,6 +20,11 @@ def try_lock(file: int, *, is_shared: bool = False) -> bool:
     return True
 
 
+def unlock(file: int) -> None:
+    """Unlock an open file, for the next process."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
 def open_lock_file(path: str | Path) -> int:
     """Open a lock file for its owner only, and create it where it is missing. Links are not followed."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

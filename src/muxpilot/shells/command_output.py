@@ -25,6 +25,7 @@ _TITLE_OR_LINK = re.compile(OSC_STRING)
 _STRING_END = ESC + "\\"
 # The beginning of a sequence, or of a line end, whose rest has not come yet.
 _TORN = re.compile(TORN_PLAIN)
+_DECODER = codecs.getincrementaldecoder("utf-8")
 
 # Takes secrets out of a text. It gets what is before the text, the text, and what is after it.
 HideSecrets = Callable[[str, str, str], str]
@@ -45,7 +46,7 @@ class OutputRenderer:
     def __init__(self, shape: ScreenShape, *, keeps_colours: bool = False) -> None:
         self._shape = shape
         self._keeps_colours = keeps_colours
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = _DECODER("replace")
         self._torn = ""  # the end of the data, whose meaning depends on what follows; only of plain text
         self._open = ""  # the last lines, while no page is needed
         self._last_char = ""  # what a sequence may repeat

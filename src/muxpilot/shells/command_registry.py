@@ -101,9 +101,10 @@ class CommandRegistry:
 
     async def _bind(self, shell: PaneCommands, command: Command) -> None:
         """Decide which shell the command is meant for. Raise Refused if what is in front waits for input."""
-        if shell.find_occupant() is not None and not command.may_queue:
-            await shell.recheck_front()
         occupant = shell.find_occupant()
+        if occupant is not None and not command.may_queue:
+            await shell.recheck_front()
+            occupant = shell.find_occupant()
         if occupant is not None and not command.may_queue:
             command.trace.debug("command refused", obstacle=occupant.text)
             raise occupant.to_refusal(command.pane)

@@ -142,12 +142,15 @@ class ShellOutputReader:
 
     def _feed(self, offset: int, data: bytes) -> None:
         self._pane.activity.read_offset = offset + len(data)
+        is_prompt_due = False
         for item in self._pane.scanner.feed(data, offset):
-            if isinstance(item, ShellMark):
-                if self._stack.feed_mark(item):
-                    self._after_mark(item)
-            else:
+            if not isinstance(item, ShellMark):
                 self._stack.feed_text(item)
+            elif self._stack.feed_mark(item):
+                is_prompt_due = item.kind is MarkKind.STATUS
+                self._after_mark(item)
+        if is_prompt_due:  # most often the prompt comes with the same bytes
+            self._expect_prompt()
 
     def _handle_gap(self, event: Gap) -> None:
         self._pane.trace.debug("gap in the stream", lost=event.lost_bytes, reason=event.reason)
@@ -164,9 +167,7 @@ class ShellOutputReader:
         shell = self._stack.innermost
         if shell is None:
             return
-        if mark.kind is MarkKind.STATUS:
-            self._expect_prompt(shell)
-        elif mark.kind is MarkKind.PROMPT and shell.line.is_unconfirmed:
+        if mark.kind is MarkKind.PROMPT and shell.line.is_unconfirmed:
             self._tasks.start(_end_on_failure(self._confirm_line(shell), shell), name="confirm line")
         elif mark.kind is MarkKind.LOADED:
             self._pane.note_image(shell)
@@ -186,8 +187,11 @@ class ShellOutputReader:
                 self._pane.notify()
                 return
 
-    def _expect_prompt(self, shell: NestedShell) -> None:
+    def _expect_prompt(self) -> None:
         """End the command after a while even if its prompt has lost its mark."""
+        shell = self._stack.innermost
+        if shell is None:
+            return
         serial = shell.order.serial
 
         def check() -> None:

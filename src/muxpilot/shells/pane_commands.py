@@ -221,6 +221,7 @@ class PaneCommands:
         if not is_running or not self.exit_keeper.has_hook:  # else the hook keeps how the command ends
             await self.exit_keeper.release()
         self.exit_keeper.close()
+        self._lock.close()
         self.shared_commands.log.close()
         self.shared_commands.release()
         await self._resources.aclose()

@@ -56,6 +56,7 @@ class ExitKeeper:
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._release_at: float | None = None  # by the clock of the event loop
         self._releasing: asyncio.Task[None] | None = None
 
     @property
@@ -100,6 +101,7 @@ class ExitKeeper:
         """Stop waiting for the process."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -107,8 +109,7 @@ class ExitKeeper:
 
     async def keep_pane(self) -> None:
         """Make tmux keep the pane when its program ends."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._release_at = None
         await self._wait_for_release()
         if self._is_kept or (self._pidfd < 0 and not self._pane.is_remote):
             return
@@ -157,11 +158,24 @@ class ExitKeeper:
         return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:
-        """Release the pane after a while, because the next command may come right after."""
-        if self._timer is not None:
-            self._timer.cancel()
-        delay_s = self._pane.timing.release_pane_s
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._release_now)
+        """Release the pane after a while, because the next command may come right after.
+
+        One timer serves many commands: it is set again only when it fires too early.
+        """
+        loop = asyncio.get_running_loop()
+        self._release_at = loop.time() + self._pane.timing.release_pane_s
+        if self._timer is None:
+            self._timer = loop.call_at(self._release_at, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._release_at is None:
+            return  # a command runs
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._release_at:
+            self._timer = loop.call_at(self._release_at, self._on_timer)
+        else:
+            self._release_now()
 
     def _release_now(self) -> None:
         """Count the pane as released from now on, also while the request to tmux is on its way."""

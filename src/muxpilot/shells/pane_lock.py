@@ -21,6 +21,7 @@ from muxpilot.file_lock import (
     read_owner,
     remove_if_unused,
     try_lock,
+    unlock,
     write_owner,
 )
 from muxpilot.processes.identity import process_exists
@@ -48,7 +49,8 @@ class CrossProcessPaneLock:
         self._single_token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
         self._trace = trace
         self._last_token = b""
-        self._file = -1
+        self._file = -1  # stays open between turns: to open it takes longer than to lock it
+        self._is_held = False
         self._refused_by = ""
         self._path: Path | None = None
         with suppress(OSError, MuxpilotError):  # without a folder no muxpilot waits for another
@@ -62,31 +64,34 @@ class CrossProcessPaneLock:
 
     def try_acquire(self) -> bool:
         """Take the lock if no other muxpilot has it. Return whether we have it now."""
-        if self._file >= 0 or self._path is None:
+        if self._is_held or self._path is None:
             return True
-        try:
-            file = open_lock_file(self._path)
-        except OSError as error:
-            self._trace.debug(
-                "no cross-process pane lock: its file cannot be opened", error=describe_error(error)
-            )
-            return True
-        if not self._lock(file):
+        if self._file < 0:
+            try:
+                self._file = open_lock_file(self._path)
+            except OSError as error:
+                self._trace.debug(
+                    "no cross-process pane lock: its file cannot be opened", error=describe_error(error)
+                )
+                return True
+        if not self._lock(self._path):
             return False
-        self._file, self._refused_by = file, ""
-        self.was_used_by_other = _read_token(file) not in (self._last_token, self._own_token, b"")
+        self._is_held, self._refused_by = True, ""
+        self.was_used_by_other = _read_token(self._file) not in (self._last_token, self._own_token, b"")
         if not self.is_shared:  # of several holders, none is the one that another waits for
-            write_owner(file, offset=_TOKEN_BYTES)
+            write_owner(self._file, offset=_TOKEN_BYTES)
         self._trace.debug("cross-process pane lock taken", was_used_by_other=self.was_used_by_other)
         return True
 
-    def _lock(self, file: int) -> bool:
-        assert self._path is not None
+    def _lock(self, path: Path) -> bool:
+        """Lock the file. One that was removed meanwhile is closed, and opened again at the next try."""
         with suppress(OSError):
-            if try_lock(file, is_shared=self.is_shared) and is_still_at(self._path, file):
+            if not try_lock(self._file, is_shared=self.is_shared):
+                self._log_refusal(self._file)
+                return False
+            if is_still_at(path, self._file):
                 return True
-        self._log_refusal(file)
-        os.close(file)
+        self.close()
         return False
 
     def _log_refusal(self, file: int) -> None:
@@ -101,18 +106,25 @@ class CrossProcessPaneLock:
 
     def mark_ours(self) -> None:
         """Write into the file that the shell has our marks now."""
-        if self._file >= 0 and (self.was_used_by_other or self._last_token != self._own_token):
+        if self._is_held and (self.was_used_by_other or self._last_token != self._own_token):
             os.pwrite(self._file, self._own_token, 0)
         self.was_used_by_other, self._last_token = False, self._own_token
 
     def release(self) -> None:
         """Let the next muxpilot have the pane."""
-        if self._file >= 0:
+        if self._is_held:
             if not self.is_shared:
                 self._remove_owner()
+            self._is_held = False
+            unlock(self._file)
+            self._trace.debug("cross-process pane lock released")
+
+    def close(self) -> None:
+        """Close the file, and so release the lock if we have it."""
+        self.release()
+        if self._file >= 0:
             os.close(self._file)
             self._file = -1
-            self._trace.debug("cross-process pane lock released")
 
     def _remove_owner(self) -> None:
         with suppress(OSError):  # the next holder may be a version that writes no process id
