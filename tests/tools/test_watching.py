@@ -45,7 +45,12 @@ async def watch_and_type(call: Call, pane: str, triggers: str | list[str], keys:
     watch = (await call("notify-when", paneId=pane, triggers=triggers, timeout=60))["watchId"]
     if keys:
         await call("send-keys", paneId=pane, keys=keys, enter=True)
-    return await wait_for_report(call, watch)
+    try:
+        return await wait_for_report(call, watch)
+    except AssertionError as error:  # seen once in 100 loaded runs: the pane shows why
+        error.add_note(f"state: {await call('pane-state', paneId=pane)}")
+        error.add_note(f"output: {(await call('read-pane', paneId=pane))['text']!r}")
+        raise
 
 
 # Triggers on output

@@ -115,6 +115,7 @@ class CommandRegistry:
 
     async def _wait_for_admission(self, command: Command) -> None:
         """Wait until it is known that the pane takes the command; raise Refused if it is occupied."""
+        await asyncio.sleep(0)  # let the queue go first: it types most commands at once
         deadline = time.monotonic() + self.timing.admission_s
         while command.status is CommandStatus.QUEUED and not command.is_admitted:
             left_s = deadline - time.monotonic()
