@@ -106,6 +106,8 @@ class ShellTiming:
     remote_end_s: float = 10.0
     # cancel-command waits this long for Ctrl-C to take effect, then answers.
     interrupt_s: float = 2.0
+    # A shell that drops early keys, and waits for the rest of a command, gets Ctrl-C again after this time.
+    interrupt_again_s: float = 0.3
     # An answer that was just typed has not reached the program yet.
     answer_arrival_s: float = 0.1
     # `exit` in an inner shell was typed; the outer command ends when the inner shell has gone.
@@ -174,7 +176,7 @@ class WatchTiming:
     # would otherwise not be noticed.
     foreground_check_s: float = 0.02
     # The reader of the pane's marks may be behind the stream when a watch begins. Wait for it, or the watch
-    # takes the rest of an old command for new output.
+    # takes the rest of an old command for new output. The same when the system shows that a command has ended.
     marks_catch_up_s: float = 1.0
 
     # A shell that has printed its prompt reads within a few milliseconds. pane-state waits for that, so often

@@ -240,8 +240,13 @@ async def test_the_command_line_knows_a_command_of_a_killed_server(place: Place,
 
 async def run_call(place: Place, tool: str, arguments: dict[str, object]) -> tuple[int | None, str]:
     """Run `muxpilot call`. Return its exit code and everything that it printed."""
+    return await run_muxpilot(place, "call", tool, json.dumps(arguments))
+
+
+async def run_muxpilot(place: Place, *arguments: str) -> tuple[int | None, str]:
+    """Run a command of muxpilot. Return its exit code and everything that it printed."""
     env = environment(place.home) | {"TMPDIR": str(place.passing), "PATH": place.path}
-    argv = command("--socket", place.socket, "call", tool, json.dumps(arguments))
+    argv = command("--socket", place.socket, *arguments)
     pipe, to_stdout = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
     process = await asyncio.create_subprocess_exec(*argv, env=env, stdout=pipe, stderr=to_stdout)
     printed, _ = await asyncio.wait_for(process.communicate(), 40)
@@ -262,8 +267,11 @@ async def test_of_a_flood_in_the_gap_the_newest_output_is_kept(place: Place, wit
         told = await call_and_wait(
             second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS, maxOutputBytes=65536
         )
+    _, printed = await run_muxpilot(place, *args, "logs", running["commandId"])
+    missing = "A part of the output was not seen: the pane's journal no longer holds it."
+    assert printed.endswith(f"{last}\nmuxpilot: {missing}\n"), printed[-300:]
     assert (told["status"], told.get("exitCode")) == ("completed", 0), told
-    assert told["outputTruncated"]
+    assert (told["outputTruncated"], told["reason"]) == (True, missing)
     assert told["output"].endswith(f"{last - 1}\n{last}\n")
 
 

@@ -61,9 +61,12 @@ def test_a_file_that_was_removed_is_created_again(tmp_path: Path) -> None:
     assert others.state(token) is OwnerState.ALIVE
 
 
-def test_an_owner_lives_also_if_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
+def test_an_owner_lives_also_if_the_disk_or_the_quota_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def fail(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     owners = Owners(tmp_path)
     with monkeypatch.context() as patch:

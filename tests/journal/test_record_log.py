@@ -115,16 +115,46 @@ def test_records_after_a_cut_are_read(tmp_path: Path) -> None:
     assert _texts(reader) == ["after"]
 
 
-def test_a_full_disk_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FULL = pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
+
+
+@FULL
+def test_a_full_disk_or_quota_leaves_no_file_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def fail(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     log = RecordLog(tmp_path / "records")
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", fail)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(OSError, match=os.strerror(number)):
             log.append({"text": "x"})
     assert os.listdir(tmp_path) == []
+
+
+@FULL
+def test_a_record_that_fits_in_part_is_told_with_its_reason_and_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The first write takes what there is room for. Only the next one says what is full."""
+    log, reader, write, room = RecordLog(tmp_path / "records"), RecordLog(tmp_path / "records"), os.write, 10
+
+    def write_a_part(file: int, data: bytes) -> int:
+        nonlocal room
+        if room == 0:
+            raise OSError(number, os.strerror(number))
+        written = write(file, data[:room])
+        room -= written
+        return written
+
+    log.append({"text": "before"})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write_a_part)
+        with pytest.raises(OSError, match=os.strerror(number)):
+            log.append({"text": "torn"})
+    log.append({"text": "after"})
+    assert _texts(reader) == ["before", "after"]
 
 
 def _write_many(path: Path, name: str, count: int) -> None:

@@ -162,5 +162,27 @@ def test_what_is_dropped_is_counted_in_the_next_name(tmp_path: Path, shell: list
     assert wrong_segments(folder, LINES) == []
 
 
+def test_a_quota_marks_the_loss_and_lets_the_pane_go_on(tmp_path: Path, shell: list[str]) -> None:
+    """dd has read a block that it may not write. It says so in the words of the quota, until there is room."""
+    programs, folder, real = tmp_path / "programs", tmp_path / "journal", shutil.which("dd")
+    programs.mkdir()
+    folder.mkdir()
+    message = "dd: error writing 'standard output': Disk quota exceeded\\n1+0 records in\\n0+0 records out\\n"
+    refuse = f"{real} bs=4096 count=1 of=/dev/null 2>/dev/null; printf \"{message}\" >&2; exit 1"
+    room = f'[ -e {tmp_path}/3 ] || [ "$2" = count=1 ]'
+    count = f"for n in 1 2 3; do [ -e {tmp_path}/$n ] || {{ : >{tmp_path}/$n; break; }}; done"
+    (programs / "dd").write_text(f'#!/bin/sh\n{room} || {{ {count}; {refuse}; }}\nexec {real} "$@"\n')
+    (programs / "dd").chmod(0o755)
+    ring = start_ring(
+        folder, 16 << 20, shell if shell != ["busybox", "sh"] else ["dash"], path=_path(programs)
+    )
+    ring.communicate(LINES, timeout=30)
+    assert ring.returncode == 0
+    [*_, last] = segments_in(folder)
+    assert any(one.follows_unknown_loss for one in segments_in(folder))
+    assert LINES.endswith((folder / last.name).read_bytes())
+    assert (folder / "end").exists()
+
+
 def _path(first: Path) -> str:
     return f"{first}:{os.environ['PATH']}"

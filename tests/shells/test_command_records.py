@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -327,19 +328,22 @@ def test_long_commands_are_not_written_again_with_each_record(
     assert not put_aside
 
 
-def test_a_full_disk_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
+def test_a_full_disk_or_quota_stops_nothing_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     folder = tmp_path / "pane"
     folder.mkdir()
     log = pane_log(folder)
 
     def fail(self: RecordLog, fields: records.Fields) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
         patch.setattr(RecordLog, "append", fail)
         log.ask(asked("a", log.own_token))
     assert log.history.commands["a"].is_queued
-    assert log.failure is not None
+    assert log.failure == f"muxpilot could not write it down ({os.strerror(number)})"
     assert not (folder / RECORDS_FILE).exists()
     log.ask(asked("b", log.own_token))
     assert log.failure is None

@@ -66,6 +66,45 @@ async def test_a_full_disk_stops_no_command(desk: Desk, monkeypatch: pytest.Monk
     assert (await desk.run(pane, "echo next"))["output"] == "next\n"
 
 
+# What a library for menus prints: the menu, then another item as the chosen one, and the answer in their place.
+MENU = (
+    b"\x1b[?25l\x1b[?7l\x1b[J\x1b[1m? \x1b[0mWhich one?\x1b[0m\r\r\n > one\r\r\n   two\r\r\n   three"
+    b"\x1b[8D\x1b[3A\x1b[12C\x1b[?7h"
+)
+CHOSEN = (
+    b"\x1b[?7l\x1b[0m\r\r\n   one\x1b[0m\r\r\n > two\x1b[2A\x1b[6C"
+    b"\x1b[?7l\x1b[12D\x1b[0m\x1b[J\x1b[1m? \x1b[0mWhich one? two\x1b[15D\r\r\n\x1b[J\x1b[?7h\x1b[?25h"
+)
+
+
+@pytest.mark.parametrize("rows_before", [0, 200], ids=["top", "bottom"])
+async def test_a_menu_that_was_erased_is_not_in_the_output(
+    desk: Desk, tmp_path: Path, rows_before: int
+) -> None:
+    pane = await desk.own_pane()
+    if rows_before:
+        await desk.run(pane, f"seq {rows_before}")
+    (tmp_path / "menu").write_bytes(MENU)
+    (tmp_path / "chosen").write_bytes(CHOSEN)
+    key = "stty -echo -icanon; head -c 1 >/dev/null; stty sane"
+    answer = await desk.run(pane, f"cd {tmp_path}; cat menu; {key}; cat chosen; echo done")
+    assert answer["waitingForInput"], answer
+    assert answer["output"] == "? Which one?\n > one\n   two\n   three"
+    await desk.call("send-keys", paneId=pane, keys="x")
+    ended = await desk.get_result(answer)
+    assert (ended["status"], ended["output"]) == ("completed", "? Which one? two\ndone\n"), ended
+
+
+@pytest.mark.parametrize("shell", ["ksh93", "mksh"])
+async def test_short_commands_of_ksh_are_never_told_before_they_have_ended(desk: Desk, shell: str) -> None:
+    """ksh marks no start of a command: its end must not be mistaken for a program that waits."""
+    pane = await desk.own_pane(shell)
+    for number in range(60):
+        answer = await desk.run(pane, f"/bin/echo {number}; (exit {number % 3})")
+        told = (answer["exitCode"], answer["output"], answer["waitingForInput"], answer["timedOut"])
+        assert told == (number % 3, f"{number}\n", False, False), answer
+
+
 async def test_head_and_tail_keep_within_the_limit_and_say_what_is_left_out(desk: Desk) -> None:
     pane = await desk.shared_pane("bash")
     answer = await desk.run(pane, "seq 1 1000", maxOutputBytes=100)

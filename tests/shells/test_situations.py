@@ -85,6 +85,19 @@ async def test_a_command_is_cancelled_while_it_runs_and_before_it_runs(desk: Des
     assert "never" not in desk.screen(pane)
 
 
+async def test_an_incomplete_command_is_cancelled_though_fish_drops_the_first_key(
+    desk: Desk, unhurried: None
+) -> None:
+    """fish drops a Ctrl-C that comes while a key binding runs: here one that only removes itself."""
+    pane = await desk.own_pane("fish")
+    await desk.run(pane, r"bind \cc 'bind --erase \cc'")
+    answer = await desk.run(pane, "echo 'a")
+    assert answer["waitingForInput"]
+    cancelled = await desk.call("cancel-command", commandId=answer["commandId"])
+    assert cancelled["status"] == "cancelled", cancelled
+    assert (await desk.run(pane, "echo next"))["output"] == "next\n"
+
+
 async def test_a_pane_that_is_killed_loses_its_commands_and_says_so(desk: Desk) -> None:
     pane = await desk.own_pane()
     running = await desk.start_program(pane, "sleep 60")

@@ -192,6 +192,35 @@ async def test_lines_that_the_far_journal_has_dropped_are_counted(far: RemoteHos
     assert read["newLines"] + read["missedLines"] == 60_002, read
 
 
+async def test_a_muxpilot_that_joins_late_says_what_it_does_not_read(far: RemoteHost, barrier: Barrier) -> None:
+    """Of a far journal that is within its cap, only the newest 1 MiB is read."""
+    pane, last = await far.pane(), 200_000  # with the line ends 1.5 MB
+    async with another_muxpilot(far, is_killed=True) as first:
+        cursor = (await first.call("execute-command", paneId=pane, command="true"))["cursor"]
+        line = f"{barrier.command}; seq {last}; sh -c 'exit 9'"
+        running = await first.call("execute-command", paneId=pane, command=line, timeoutSeconds=0.2)
+        assert running["status"] == "running"
+    barrier.open()
+    await far.shows(pane, f"{last}\n")
+    await wait_for_end(far, pane)
+    assert far_bytes(far, pane).count(b"\n") > last
+    async with another_muxpilot(far) as second:
+        told = await call_and_wait(
+            second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS
+        )
+        read = await second.call("read-pane", paneId=pane, since=cursor, maxLines=1)
+        triggers = [f"pattern:^{last}$"]
+        watched = await second.call("watch-pane", paneId=pane, since=cursor, triggers=triggers, timeout=60)
+    assert (told["status"], told["exitCode"], told["outputTruncated"]) == ("failed", 9, True)
+    assert "only the newest 1 MiB can be read" in told["reason"], told["reason"]
+    assert told["output"].endswith(f"\n{last}\n")
+    # The line that was typed, the numbers, and the prompt after them; the prompt before them was read.
+    assert read["missedLines"] > 0, read
+    assert last <= read["newLines"] + read["missedLines"] <= last + 2, read
+    assert watched["event"] == triggers[0]
+    assert "only the newest 1 MiB can be read" in watched["output"].split("\n")[0]
+
+
 async def test_a_watch_of_a_killed_muxpilot_sees_what_was_printed_meanwhile(far: RemoteHost) -> None:
     pane = await far.pane()
     async with another_muxpilot(far, is_killed=True) as first:

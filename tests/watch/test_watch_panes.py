@@ -147,6 +147,22 @@ async def test_an_end_that_the_system_shows_first_has_the_code_of_its_own_comman
     assert watch.result.detail.startswith("Process exited with code 4 ("), watch.result
 
 
+async def test_the_code_of_an_earlier_command_is_never_that_of_the_one_that_ended(
+    tmux: Tmux, shells: CommandRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the status may come later than the pane's output is waited for."""
+    monkeypatch.setenv("SHELL", shutil.which("dash") or "/bin/sh")
+    made = await tmux.sessions.create("early")
+    assert await shells.wait_until_done_or_waiting(await shells.submit(tmux, made.pane_id, "true"), LIMIT_S)
+    marks = await track_marks(tmux, made.pane_id, shells)
+    stream = stream_of(tmux, made.pane_id)
+    await marks.begin(stream.end, catch_up_s=LIMIT_S)
+    assert (marks.reports_every_end, marks.last_exit_code()) == (False, None)
+    await tmux.input.type(made.pane_id, "sh -c 'sleep 0.3; exit 4'", enter=True)
+    await marks.catch_up(LIMIT_S)
+    assert marks.last_exit_code() == 4
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_whoever_types_at_a_marked_prompt_only_output_counts(
     tmux: Tmux, raw: Raw, shells: CommandRegistry, shell: str, monkeypatch: pytest.MonkeyPatch

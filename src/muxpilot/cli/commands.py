@@ -46,6 +46,8 @@ async def print_until(command: Command, printer: OutputPrinter, waiting: Corouti
         printer.print_new(is_last=True)
         if printer.skipped_bytes:
             print_note(f"{printer.skipped_bytes} bytes of the output were not kept, and are not printed.")
+        if command.output.lost_bytes:
+            print_note(command.output.describe_loss())
 
 
 def exit_code_of(command: Command) -> int:

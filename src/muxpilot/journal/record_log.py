@@ -102,6 +102,7 @@ class RecordLog:
                 self._append_file = OpenFile.of(self._open_for_append())
             file = self._append_file
             if os.write(file.number, line) != len(line):
+                os.write(file.number, b"\n")  # raises the reason: a full disk, or a quota
                 raise OSError("The record was not written whole.")
             if self._is_newest(file):
                 self._trace.debug("record written", kind=fields.get("t"), bytes=len(line))

@@ -24,6 +24,8 @@ def _start_with_env(file: str, options: str = "-l") -> str:
 # shells that have it; in the others no function can replace `.`, `eval`, `unset` and `exit`.
 _BUILTIN_SOURCE, _BUILTIN_PRINTF = "\\builtin .", "\\builtin printf"
 _BUILTIN_RESTORE = '\\builtin eval "\\builtin unset __muxpilot_status; (\\builtin exit $__muxpilot_status)"\n'
+# In zsh a person's function named `builtin` would be called in its place. Then this is `-`, which does nothing.
+_ZSH_BUILTIN = "${${functions[builtin]+-}:-builtin}"
 
 _ROWS = (
     ShellKind(
@@ -77,9 +79,13 @@ _ROWS = (
         decorates_echo=True,
         special_characters="!#^",
         long_options_with_value=("--emulate",),
-        source=_BUILTIN_SOURCE,
-        printf=_BUILTIN_PRINTF,
-        restore_status_line=_BUILTIN_RESTORE,
+        source=f"{_ZSH_BUILTIN} \\.",
+        printf="$__muxpilot_c \\printf",
+        keep_status_line=f"__muxpilot_status=$? __muxpilot_c={_ZSH_BUILTIN}\n",
+        restore_status_line=(
+            '$__muxpilot_c \\eval "\\\\$__muxpilot_c \\unset __muxpilot_status __muxpilot_c; '
+            '(\\\\$__muxpilot_c \\exit $__muxpilot_status)"\n'
+        ),
     ),
     ShellKind(
         "fish",

@@ -19,6 +19,7 @@ from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog, RecordLimits
 from muxpilot.tmux import PaneId, PaneStream, Tmux
 from muxpilot.tmux.objects.recorded_exit import read_exit
 from muxpilot.tmux.streams import ExitStatus
+from muxpilot.tmux.streams.stream import NOT_HELD
 from muxpilot.trace import area
 
 _GONE = "The pane has ended: it is gone."
@@ -108,14 +109,14 @@ class CommandArchive:
             return None
         stream = await self._find_stream(tmux, command.pane, recorded.typed[0].place.journal)
         if stream is None:
-            command.output.lost_bytes = 1
+            command.output.note_lost(1, NOT_HELD)
             return None
         command.find_end_time = stream.written_at
         try:
             replay = CommandReplay(command, recorded, stream)
         except DAMAGES as error:
             command.trace.warning("records of shells are damaged", error=error)
-            command.output.lost_bytes = 1
+            command.output.note_lost(1, "the records of its shell are damaged")
             return None
         await replay.run()
         return replay

@@ -264,6 +264,7 @@ class CommandOutput:
         self._renderer: OutputRenderer | None = self._new_renderer()
         self._spool = OutputSpool(limit_bytes)
         self.lost_bytes = 0
+        self.lost_reason = ""
         self.on_bytes: Callable[[bytes], None] | None = None  # also gets each byte as it comes
 
     def feed(self, data: bytes) -> None:
@@ -273,6 +274,15 @@ class CommandOutput:
         if self._renderer is not None:
             self._renderer.feed(data)
             self._spool.write(self._renderer.take_settled())
+
+    def note_lost(self, count: int, reason: str) -> None:
+        """Note that so many bytes of the output are missing, and why."""
+        self.lost_bytes += count
+        self.lost_reason = reason
+
+    def describe_loss(self) -> str:
+        """Return a sentence that says why bytes are missing."""
+        return f"A part of the output was not seen: {self.lost_reason}."
 
     def restart(self) -> None:
         """Discard the output so far: it was printed by another command."""

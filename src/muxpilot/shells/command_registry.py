@@ -349,6 +349,11 @@ class CommandRegistry:
         shell.shared_commands.log.cancel(command.id)
         command.trace.debug("command interrupted with Ctrl-C")
         await shell.pane.tmux.input.press(command.pane, "C-c")
+        if command.waiting_for == "rest" and place is not None and place.kind.drops_early_keys:
+            # Our private key may still run its key binding there.
+            await command.wait_for_end(self.timing.interrupt_again_s)
+            if command.ended_at is None:
+                await shell.pane.tmux.input.press(command.pane, "C-c")
         await command.wait_for_end(self.timing.interrupt_s)
 
     def withdraw(self, command: Command) -> bool:

@@ -14,6 +14,7 @@ from muxpilot.shells.output_reader import RecordedLine
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.shell_stack import ShellStack
 from muxpilot.tmux import PaneId, PaneStream
+from muxpilot.tmux.streams.stream import NOT_HELD
 from muxpilot.trace import Trace
 
 NS_PER_S = 1_000_000_000
@@ -93,11 +94,11 @@ class CommandReplay:
     def _skip_lost(self, offset: int) -> int:
         """Return the offset, or the oldest one that can be read: then the output is cut at its beginning."""
         start = self._stream.start
-        return offset if offset >= start else self._skip_part(offset, start)
+        return offset if offset >= start else self._skip_part(offset, start, self._stream.start_reason)
 
-    def _skip_part(self, offset: int, after: int) -> int:
+    def _skip_part(self, offset: int, after: int, reason: str = NOT_HELD) -> int:
         self._begin_lines(after)
-        self._command.output.lost_bytes += after - offset
+        self._command.output.note_lost(after - offset, reason)
         for shell in self._stack.shells:
             if shell.command is self._command and not shell.line.is_capturing:
                 # The beginning of the output is lost. What follows is output.

@@ -109,7 +109,7 @@ def _record_notes(command: Command) -> list[str]:
     """Say what of the output was lost, and whether the command could not be written down."""
     output, notes = command.output, []
     if output.lost_bytes:
-        notes.append("A part of the output was not seen: the pane's stream was interrupted.")
+        notes.append(output.describe_loss())
     if output.disk_error:
         notes.append(f"A part of the output was not kept: {output.disk_error}.")
     return [*notes, command.record_note] if command.record_note else notes

@@ -157,7 +157,7 @@ class ShellOutputReader:
         self._begin_lines(event.offset)
         for shell in self._stack.shells:
             if shell.command is not None:
-                shell.command.output.lost_bytes += event.lost_bytes or 1
+                shell.command.output.note_lost(event.lost_bytes or 1, event.reason)
                 if shell.phase is Phase.TYPED:
                     # The echo and the start of the output are lost. What follows is output.
                     self._stack.handle(shell, ShellEvent.START)

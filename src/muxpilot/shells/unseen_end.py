@@ -55,7 +55,7 @@ async def end_unseen(
     if number is not None and number <= last:
         return False
     command.trace.debug("the end of the command was not seen", last=last, number=number)
-    command.output.lost_bytes += 1
+    command.output.note_lost(1, command.output.lost_reason or "the pane's stream was interrupted")
     command.output.feed(_ERASE_PROMPT)  # the prompt was taken for output
     shell.command = None
     pane.stack.drop(shell, ENDED_UNSEEN)

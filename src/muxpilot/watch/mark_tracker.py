@@ -52,6 +52,7 @@ class MarkTracker:
         self._typed_bytes = b""
         self._marking_start: set[str] = set()  # the nonces of shells that mark the start of each command
         self._orders: dict[str, MarkOrder] = {}  # by nonce; what was read here, not by the shell's reader
+        self._first_status: tuple[str, int] | None = None  # the nonce and number of the last one at the beginning
         if shell is not None:
             # The same set, not a copy: the shell's reader adds shells that open inside it.
             self._scanner.nonces = shell.pane.scanner.nonces
@@ -79,6 +80,7 @@ class MarkTracker:
         Unless `is_exact`, that reader is ahead, and marks that it has read come here too: they all count.
         """
         innermost = shell.stack.innermost
+        self._first_status = _status_of(innermost)
         self._marking_start = {nested.nonce for nested in shell.stack.shells if nested.kind.marks_start}
         self._orders = {
             nested.nonce: replace(nested.order) if is_exact else MarkOrder(nested.pid, -1)
@@ -154,21 +156,34 @@ class MarkTracker:
         nested = self._shell_at_prompt
         return nested is not None and nested.kind.marks_start
 
-    async def catch_up(self) -> None:
-        """Wait until the shell's own reader has read all that the pane has printed."""
+    async def catch_up(self, timeout_s: float) -> None:
+        """Wait until the shell's own reader has read all that the pane has printed, and a new status."""
         if self._shell is not None:
             with suppress(MuxpilotError):  # the pane or tmux has gone
                 await self._shell.pane.read_all_output()
+                await self._shell.pane.activity.wait_until(self._has_new_status, timeout_s)
 
     def last_exit_code(self) -> int | None:
-        """Return the exit code of the last command, while its shell is at the prompt."""
+        """Return the exit code of the last command, while its shell is at the prompt.
+
+        Return None if no status has come since the beginning: the last one is of an earlier command.
+        """
         nested = self._shell_at_prompt
-        return nested.status if nested is not None else None
+        return nested.status if nested is not None and self._has_new_status() else None
+
+    def _has_new_status(self) -> bool:
+        nested = self._shell_at_prompt
+        return nested is None or _status_of(nested) != self._first_status
 
     @property
     def _shell_at_prompt(self) -> NestedShell | None:
         nested = self._shell.stack.innermost if self._shell is not None else None
         return nested if nested is not None and nested.phase in (Phase.PROMPT, Phase.FINISHED) else None
+
+
+def _status_of(nested: NestedShell | None) -> tuple[str, int] | None:
+    """Return which status of which shell was the last one."""
+    return (nested.nonce, nested.order.serial) if nested is not None else None
 
 
 async def track_marks(tmux: Tmux, pane: PaneId, shells: CommandRegistry) -> MarkTracker:

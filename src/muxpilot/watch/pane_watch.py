@@ -325,7 +325,7 @@ class PaneWatch:
         if self._start.command_stream is not None or not self._foreground.has_command_ended():
             return None
         if not self._marks.reports_every_end:
-            await self._marks.catch_up()
+            await self._marks.catch_up(self._timing.marks_catch_up_s)
         return None if self._marks.reports_every_end else Ending(self._marks.last_exit_code(), _AT_PROMPT)
 
     # What fires

@@ -134,7 +134,7 @@ async def _end_stream_with_command(command: Command, stream: PaneStream) -> None
     while not command.status.is_final and not _is_incomplete(command):
         await command.wait_for_change(_NO_LIMIT_S, since=command.changes)
     if command.output.lost_bytes:
-        stream.add_gap("the pane's stream was interrupted", command.output.lost_bytes)
+        stream.add_gap(command.output.lost_reason, command.output.lost_bytes)
     stream.finish(ExitStatus(command.exit_code), command.reason or "the shell is back at its prompt")
 
 

@@ -96,6 +96,16 @@ async def test_what_the_ring_has_dropped_is_a_gap_of_known_size() -> None:
     assert (gap.offset, gap.lost_bytes, last) == (50, 46, Data(50, b"new\n"))
 
 
+async def test_what_was_not_read_of_a_far_journal_is_a_gap_that_says_so() -> None:
+    stream = PaneStream(PaneId("%1"))
+    stream.use_far_journal("0001-abcdef", offset=100, newlines=7)
+    stream.feed(b"new\n")
+    gap = await anext(stream.follow(40))
+    assert isinstance(gap, Gap)
+    assert (gap.offset, gap.lost_bytes) == (100, 60)
+    assert "only the newest 1 MiB" in gap.reason
+
+
 async def test_what_could_not_be_written_there_is_a_gap_of_unknown_size() -> None:
     feed, _ = make_feed(read(piece(0, b"old\n"), piece(4, b"new\n", newlines=1, follows_unknown_loss=True)))
     feed.join(JOURNAL)

@@ -1,29 +1,32 @@
 # Marks around zsh's prompts and commands. @NONCE@ makes them ours. A person may have given names a meaning of
-# their own: aliases are off while this is read, and `builtin` passes functions by.
+# their own: aliases are off while this is read, and `builtin` passes functions by. Where that is a function
+# itself, `-` stands for it, which does nothing.
 [[ -o aliases ]] && __muxpilot_x=aliases || __muxpilot_x=noaliases
-\builtin \setopt \noaliases
+__muxpilot_f='${${functions[builtin]+-}:-builtin}' __muxpilot_c=${(e)__muxpilot_f}
+$__muxpilot_c \setopt \noaliases
 # With `set -x` zsh would trace our functions. Each body is a group whose trace goes to /dev/null with stderr.
 # The number of the prompt grows with every command, and with every prompt that no command came before.
 __muxpilot_before() { {
-    local s=$?
+    local s=$? c=${(e)__muxpilot_f}
     if (( __muxpilot_ran )); then __muxpilot_ran=0; else (( ++__muxpilot_n )); fi
-    builtin print -n '\e]133;D;'$s';'$__muxpilot_n.$$';@NONCE@\a'
+    $c print -n '\e]133;D;'$s';'$__muxpilot_n.$$';@NONCE@\a'
     if (( ${+__muxpilot_chars} )); then
         histchars=$__muxpilot_chars
-        [[ $__muxpilot_comments == on ]] || builtin setopt no_interactive_comments
-        builtin unset __muxpilot_chars __muxpilot_comments
+        [[ $__muxpilot_comments == on ]] || $c setopt no_interactive_comments
+        $c unset __muxpilot_chars __muxpilot_comments
     fi
-    builtin return $s
+    $c return $s
 } 2>/dev/null }
 __muxpilot_after() { {
-    local s=$?
-    builtin emulate -L zsh
+    local s=$? c=${(e)__muxpilot_f}
+    $c emulate -L zsh
     __muxpilot_mark
-    builtin return $s
+    $c return $s
 } 2>/dev/null }
 __muxpilot_start() { {
-    builtin emulate -L zsh
-    builtin print -n '\e]133;C;;'$__muxpilot_n.$$';@NONCE@\a'
+    local c=${(e)__muxpilot_f}
+    $c emulate -L zsh
+    $c print -n '\e]133;C;;'$__muxpilot_n.$$';@NONCE@\a'
     (( ++__muxpilot_n, __muxpilot_ran = 1 ))
     __muxpilot_mark
 } 2>/dev/null }
@@ -34,7 +37,7 @@ __muxpilot_mark() {
     local m=$'%{\e]133;' w=$__muxpilot_n.$__muxpilot_w o=${${PS1#$__muxpilot_d}%$__muxpilot_b}
     # A person's hook may have put an older prompt into a new one.
     if [[ $o == *@NONCE@* ]]; then
-        builtin setopt extended_glob
+        $c setopt extended_glob
         o=${o//$'%{\e]133;'[DB];[^;]#;[^;]#$';@NONCE@\a%}'/}
     fi
     PS2=${PS2#$__muxpilot_p} PROMPT_EOL_MARK=${${PROMPT_EOL_MARK-'%B%S%#%s%b'}#$__muxpilot_e}
@@ -50,25 +53,26 @@ __muxpilot_mark() {
 }
 # Our private key prints how much is typed. In the next line `!` is plain and `#` begins a comment.
 __muxpilot_key() { {
-    builtin print -n '\e]133;L;'$#BUFFER';'$__muxpilot_n.$$';@NONCE@\a'
-    (( ${+__muxpilot_chars} )) && builtin return
+    local c=${(e)__muxpilot_f}
+    $c print -n '\e]133;L;'$#BUFFER';'$__muxpilot_n.$$';@NONCE@\a'
+    (( ${+__muxpilot_chars} )) && $c return
     typeset -g __muxpilot_chars=$histchars __muxpilot_comments=off
     [[ -o interactivecomments ]] && __muxpilot_comments=on
     histchars=$'\C-_^#'
-    builtin setopt interactive_comments
+    $c setopt interactive_comments
 } 2>/dev/null }
 __muxpilot_load() {
-    local s=$? k
+    local s=$? k c=${(e)__muxpilot_f}
     typeset -ga precmd_functions preexec_functions
     typeset -gi __muxpilot_n __muxpilot_ran=0
     typeset -g __muxpilot_d __muxpilot_b __muxpilot_p __muxpilot_e
     # A child that has inherited the prompt has a higher SHLVL, and prints another pid.
     typeset -g __muxpilot_w="%($((SHLVL + 1))L.0.$$);@NONCE@"$'\a%}'
-    builtin zle -N __muxpilot_key
-    for k in emacs viins vicmd; do builtin bindkey -M $k '\e[7717~' __muxpilot_key; done
-    builtin print -n '\e]133;I;zsh;'$__muxpilot_n.$$';@NONCE@\a'
+    $c zle -N __muxpilot_key
+    for k in emacs viins vicmd; do $c bindkey -M $k '\e[7717~' __muxpilot_key; done
+    $c print -n '\e]133;I;zsh;'$__muxpilot_n.$$';@NONCE@\a'
     __muxpilot_after
-    builtin unfunction __muxpilot_load
-    builtin return $s
+    $c unfunction __muxpilot_load
+    $c return $s
 }
-builtin setopt $__muxpilot_x
+$__muxpilot_c setopt $__muxpilot_x

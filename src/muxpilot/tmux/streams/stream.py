@@ -22,6 +22,9 @@ from muxpilot.tmux.streams.ring_buffer import RingBuffer
 from muxpilot.trace import Trace, area
 
 BUFFER_BYTES = 1 << 20
+# Reasons for a gap.
+NOT_HELD = "the pane's journal no longer holds it"
+_FAR = "of a pane on another host only the newest 1 MiB can be read"
 # So much of a journal is loaded at once; what is older stays in its files until it is asked for.
 LOADED_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 18
@@ -96,6 +99,13 @@ class PaneStream:
         """Return the oldest offset that can still be read."""
         older = self._held_older
         return older.start if older is not None else self._buffer.start
+
+    @property
+    def start_reason(self) -> str:
+        """Return why what was printed before the start cannot be read."""
+        if self._has_far_journal:
+            return _FAR
+        return NOT_HELD if self._older is not None else "the reader was slower than the pane"
 
     @property
     def is_journaled(self) -> bool:
@@ -242,7 +252,7 @@ class PaneStream:
         """Return what comes next for a follower that has read up to `cursor` and knows `reported` gaps."""
         if cursor < self.start:
             self._trace.debug("follower is too slow", at=cursor, lost=self.start - cursor)
-            return Gap(self.start, self.start - cursor, "the reader was slower than the pane")
+            return Gap(self.start, self.start - cursor, self.start_reason)
         begin, gap = self._gaps[reported] if reported < len(self._gaps) else (self.end, None)
         if gap is not None and begin <= cursor:
             return gap
@@ -258,4 +268,4 @@ class PaneStream:
         if data:
             return Data(cursor, data)
         after = min(older.next_offset(cursor) or limit, limit)
-        return Gap(after, after - cursor, "the pane's journal no longer holds it")
+        return Gap(after, after - cursor, NOT_HELD)
