@@ -7,7 +7,7 @@ A job is a background watch or a recording. Every muxpilot of the user reads the
     own       before another muxpilot continues the job: the owner is dead or stopped; the last one wins
     progress  how far the job is; the last one wins
     stop      a client has asked for the end of a job: its owner ends it, if it has not ended by itself
-    end       before the end is told to anybody, with the result; the first one wins
+    end       before any client is told the end, with the result; the first one wins
 
 A record that says nothing new is ignored: the same record may be written twice. Unknown kinds of records and
 damaged fields are ignored too: a later version may have written them.
