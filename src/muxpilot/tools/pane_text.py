@@ -160,13 +160,13 @@ async def read_pane(
     kept = wanted[-max_lines:]
     is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
     return NewPaneText(
-        pane_id,
-        "\n".join(row[:_LONGEST_ROW] for row in kept),
-        reading.cursor,
-        len(reading.lines),
-        reading.missed,
-        reading.has_more or is_cut,
-        reading.is_alternate,
+        pane_id=pane_id,
+        text="\n".join(row[:_LONGEST_ROW] for row in kept),
+        cursor=reading.cursor,
+        new_lines=len(reading.lines),
+        missed_lines=reading.missed,
+        truncated=reading.has_more or is_cut,
+        alternate_screen=reading.is_alternate,
     )
 
 
