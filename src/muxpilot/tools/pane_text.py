@@ -64,10 +64,10 @@ async def capture_pane(
     lines: Annotated[
         int | None, "Last lines, with scrollback; default: the screen", Between(1, 1000000)
     ] = None,
-    colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
+    colors: Annotated[bool, "Keep colour codes"] = False,
     start: Annotated[int | str | None, "First line: 0 = top of screen, - oldest"] = None,
     end: Annotated[int | str | None, "Last line"] = None,
-    join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
+    join: Annotated[bool, "Join wrapped lines"] = False,
 ) -> str:
     """Get what a pane shows now. To read only new output, use read-pane."""
     first, last, capture = _check_line("start", start), _check_line("end", end), ctx.tmux.capture
