@@ -255,7 +255,7 @@ class Resources:
                     await notify()
                     await asyncio.sleep(_PAUSE_S)
             # Another program may be started in the pane, at once or later. tmux sends no event for that.
-            while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110
+            while (await tmux.panes.get(pane.id)).is_dead:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(_DEAD_PAUSE_S)
 
     async def _follow_live(self, source: LiveSource, item: str, ready: asyncio.Event, notify: Notify) -> None:

@@ -42,6 +42,16 @@ def importers(*modules: str) -> set[str]:
     return {place(path) for path in files() if set(modules) & set(imports(path))}
 
 
+def test_each_exemption_from_a_lint_rule_has_its_reason() -> None:
+    found = (
+        f"{place(path)}:{number}"
+        for path in files()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if "# noqa" in line and not re.search(r"# noqa: [A-Z0-9, ]+ - \w", line)
+    )
+    assert list(found) == []
+
+
 def test_escape_sequences_are_spelled_in_one_module() -> None:
     """Other modules import a named constant or pattern from `terminal/escapes.py`, or use its tokenizer."""
     spelled = find_literals(lambda text: ESCAPES.search(text) is not None, home="")

@@ -53,9 +53,9 @@ async def refusal_of(pending: Pending) -> str:
     return str(message["result"]["content"][0]["text"])
 
 
-async def see_popup(person: AttachedPerson) -> None:
-    """Wait until the popup on a person's terminal takes keys."""
-    await wait_until(lambda: b"Escape: no answer" in person.seen)
+async def see_popup(person: AttachedPerson, question: bytes = b"") -> None:
+    """Wait until the popup of this question, or any popup, takes keys on a person's terminal."""
+    await wait_until(lambda: b"Escape: no answer" in person.seen[person.seen.find(question) :])
 
 
 @contextmanager

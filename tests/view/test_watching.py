@@ -146,6 +146,20 @@ async def test_a_server_that_a_call_named_by_its_path_is_shown_if_it_is_allowed(
         end_server(binary, other)
 
 
+async def test_servers_are_shown_in_the_order_in_which_calls_named_them(
+    raw: Raw, socket: str, folder: Path, tmp_path: Path
+) -> None:
+    raw("new-session", "-d", "-s", "mine", QUIET)
+    audit, others = tmp_path / "audit.jsonl", [folder / name for name in "ecafbd"]
+    for other in others:
+        other.touch()
+    audit.write_text("".join(audit_line("send-keys", paneId="%0", socket=str(other)) for other in others))
+    wanted = ["default", *map(str, others)]
+    async with run_view(socket, audit=audit) as url, open_page(url) as seen:
+        await seen.wait_until(lambda: len(seen.overview.get("servers", [])) == len(wanted))
+        assert [row["name"] for row in seen.overview["servers"]] == wanted
+
+
 async def test_a_pane_of_several_counts_as_used_on_the_server_that_was_named_with_it(
     raw: Raw, socket: str, folder: Path, binary: str, tmp_path: Path
 ) -> None:

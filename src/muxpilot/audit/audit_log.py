@@ -73,43 +73,19 @@ class AuditLog:
         self._lost_since_last_line += 1
 
     def _line(self, record: CallRecord) -> dict[str, Any]:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        answer = record.answer
-        line: dict[str, Any] = {
-            "ts": now,
-            "tool": redact(record.name)[:100],
-            **(answer.audit_fields if answer else {}),
+        """Return the fields of a call's line, in their order."""
+        lost = {"lost": self._lost_since_last_line} if self._lost_since_last_line else {}
+        return {
+            **_describe_call(record),
+            **_describe_opened(record),
+            **_describe_begun(record),
+            **_describe_asked(record),
+            **_describe_outcome(record),
+            **_describe_approval(record),
+            **_describe_error(record),
+            **self._save_capture(record),
+            **lost,
         }
-        if record.uri is not None:
-            line["resource"] = redact(record.uri)
-        for name, value in _describe_arguments(record).items():
-            line.setdefault(redact(name)[:100], value)
-        line |= _describe_opened(record) | _describe_begun(record) | _describe_asked(record)
-        line["output_bytes"] = len(answer.text.encode("utf-8", "replace")) if answer is not None else 0
-        line["ok"] = record.outcome == "ok"
-        line["ms"] = round(record.seconds * 1000, 1)
-        if record.request is not None and record.uri is None and record.request.tool.name != record.name:
-            line["native"] = record.request.tool.name
-        if record.made_by is not None and record.outcome == "ok":
-            line["made_by"] = record.made_by
-        if record.approval is not None:
-            approval = record.approval
-            line["approval"] = {
-                "key": approval.key,
-                "how": approval.how,
-                "said": approval.said,
-                "asked": redact(approval.asked),
-                "by": redact(approval.by),
-            }
-        if record.outcome != "ok":
-            line["error"] = record.outcome
-        if answer is not None and answer.is_error:
-            line["reason"] = SECRET if record.is_secret else redact(answer.text)
-        return (
-            line
-            | self._save_capture(record)
-            | ({"lost": self._lost_since_last_line} if self._lost_since_last_line else {})
-        )
 
     def _save_capture(self, record: CallRecord) -> dict[str, Any]:
         """Save a capture to its own file, if captures are kept. Return the line's fields for it."""
@@ -125,6 +101,19 @@ class AuditLog:
             return {"capture": self._captures.save(str(pane), text)}
         except OSError as error:
             return {"capture_lost": error.strerror or "it could not be written"}
+
+
+def _describe_call(record: CallRecord) -> dict[str, Any]:
+    """Return the time, the tool and the arguments. An argument never overwrites a field of the answer."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line: dict[str, Any] = {"ts": now, "tool": redact(record.name)[:100]}
+    if record.answer is not None:
+        line |= record.answer.audit_fields
+    if record.uri is not None:
+        line["resource"] = redact(record.uri)
+    for name, value in _describe_arguments(record).items():
+        line.setdefault(redact(name)[:100], value)
+    return line
 
 
 def _describe_arguments(record: CallRecord) -> Mapping[str, Any]:
@@ -167,6 +156,38 @@ def _describe_asked(record: CallRecord) -> dict[str, Any]:
     if request is None or not (request.asked or request.settled_by):
         return {}
     return {"asked": redact(request.asked), "by": redact(request.settled_by)}
+
+
+def _describe_outcome(record: CallRecord) -> dict[str, Any]:
+    """Return how the call ended, how long it took, and the tool behind it where it has another name."""
+    answer, tool = record.answer, record.request.tool if record.request is not None else None
+    line: dict[str, Any] = {
+        "output_bytes": len(answer.text.encode("utf-8", "replace")) if answer is not None else 0,
+        "ok": record.outcome == "ok",
+        "ms": round(record.seconds * 1000, 1),
+    }
+    if tool is not None and record.uri is None and tool.name != record.name:
+        line["native"] = tool.name
+    if record.made_by is not None and record.outcome == "ok":
+        line["made_by"] = record.made_by
+    return line
+
+
+def _describe_approval(record: CallRecord) -> dict[str, Any]:
+    """Return what a person said who was asked to allow the call."""
+    approval = record.approval
+    if approval is None:
+        return {}
+    said = {"key": approval.key, "how": approval.how, "said": approval.said}
+    return {"approval": {**said, "asked": redact(approval.asked), "by": redact(approval.by)}}
+
+
+def _describe_error(record: CallRecord) -> dict[str, Any]:
+    """Return why the call failed, without the text of an answer that may hold a secret."""
+    line: dict[str, Any] = {} if record.outcome == "ok" else {"error": record.outcome}
+    if record.answer is not None and record.answer.is_error:
+        line["reason"] = SECRET if record.is_secret else redact(record.answer.text)
+    return line
 
 
 def _flagged_arguments(tool: Tool, flags: Set[ArgumentFlag]) -> frozenset[str]:

@@ -58,7 +58,7 @@ def _uninstall(client: ClientConfig, arguments: Namespace, *, is_user: bool) -> 
         before = _read_text(path)
         if not before:
             continue
-        after = _edit(path, lambda: remove_entry(before, path.suffix, client.section))  # noqa: B023  # called here
+        after = _edit(path, lambda: remove_entry(before, path.suffix, client.section))  # noqa: B023 - called here
         if arguments.only_print:
             _print_file(path, after)
         elif after != before:

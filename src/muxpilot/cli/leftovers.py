@@ -6,7 +6,8 @@ A session or pane is left behind only if no line of the table holds. What cannot
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from muxpilot.app import App
@@ -90,23 +91,33 @@ async def find_leftovers(app: App, *, ends_running: bool) -> list[Leftover]:
         return []
     panes = await list_panes_with_owners(connection)
     used_by_living, has_others = await _find_used_panes(app), await _has_other_muxpilots(app)
-    now = await read_clock(connection)
+    gather = partial(
+        _Facts,
+        used_by_living=used_by_living,
+        has_other_muxpilots=has_others,
+        now=await read_clock(connection),
+    )
     found = []
     for row in sessions:
         owner = await read_session_owner(connection, row["id"])
         if owner is not None:
             inside = [pane for pane in panes if pane.session_id == row["id"]]
             running = None if ends_running else await _find_running(app, inside)
-            facts = _Facts(owner, row["attached"], inside, running, used_by_living, has_others, now)
+            facts = gather(owner, people=row["attached"], panes=inside, running=running)
             found.append(Leftover("session", row["id"], row["name"], _find_reason(facts)))
     ended = {row.id for row in found if not row.kept_because}
     unwatched = {row["id"]: row["name"] for row in sessions if not row["attached"] and row["id"] not in ended}
-    dead = [pane for pane in panes if pane.is_dead and pane.session_id in unwatched]
-    for pane in dead:
-        if pane.owner is not None and pane.owner.is_gone:
-            facts = _Facts(pane.owner, 0, [pane], None, used_by_living, has_others, now)
-            found.append(Leftover("pane", pane.id, unwatched[pane.session_id], _find_reason(facts)))
-    return found
+    return [*found, *_find_dead_panes(panes, unwatched, gather)]
+
+
+def _find_dead_panes(
+    panes: Sequence[PaneWithOwner], sessions: Mapping[str, str], gather: Callable[..., _Facts]
+) -> Iterator[Leftover]:
+    """Yield the dead panes in these sessions, given by id and name, whose muxpilot is gone."""
+    for pane in panes:
+        if pane.is_dead and pane.session_id in sessions and pane.owner is not None and pane.owner.is_gone:
+            facts = gather(pane.owner, people=0, panes=[pane], running=None)
+            yield Leftover("pane", pane.id, sessions[pane.session_id], _find_reason(facts))
 
 
 async def find_new_use(app: App, row: Leftover) -> str | None:

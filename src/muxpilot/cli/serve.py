@@ -53,7 +53,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
 def _load_engine() -> None:
     """Load what serving needs. It takes much longer than the first answers."""
     with pause_garbage_collection(), leave_out_openssl():
-        import muxpilot.server.lifecycle  # noqa: F401
+        import muxpilot.server.lifecycle  # noqa: F401 - only loaded
 
 
 def _serve_http(settings: Settings, http: HttpSettings) -> int:

@@ -7,7 +7,7 @@ A job is a background watch or a recording. Every muxpilot of the user reads the
     own       before another muxpilot continues the job: the owner is dead or stopped; the last one wins
     progress  how far the job is; the last one wins
     stop      a client has asked for the end of a job: its owner ends it, if it has not ended by itself
-    end       before the end is told to anybody, with the result; the first one wins
+    end       before any client is told the end, with the result; the first one wins
 
 A record that says nothing new is ignored: the same record may be written twice. Unknown kinds of records and
 damaged fields are ignored too: a later version may have written them.
@@ -15,11 +15,12 @@ damaged fields are ignored too: a later version may have written them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from muxpilot.journal.record_numbers import DAMAGES, read_whole
+from muxpilot.journal.record_history import RecordActions, apply_record, choose_forgotten
+from muxpilot.journal.record_numbers import read_whole
 from muxpilot.records import record
 from muxpilot.trace import Trace, area
 
@@ -63,12 +64,7 @@ class JobHistory:
 
     def apply(self, fields: Fields) -> Job | None:
         """Take a record. Return the job that it changed, or None if it said nothing new."""
-        action = self._ACTIONS.get(str(fields.get("t")))
-        try:
-            return action(self, fields) if action is not None else None
-        except DAMAGES as error:
-            self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
-            return None
+        return apply_record(self, self._ACTIONS, fields, trace=self._trace)
 
     @property
     def unfinished_jobs(self) -> Iterator[Job]:
@@ -78,10 +74,8 @@ class JobHistory:
     def forget_old(self, *, most: int, before_ns: int) -> None:
         """Forget ended jobs that are too many, or ended before a time."""
         ended = [(job.id, job.end.ended_ns) for job in self.jobs.values() if job.end is not None]
-        surplus = max(0, len(ended) - most)
-        for at, (job_id, ended_ns) in enumerate(ended):
-            if at < surplus or ended_ns < before_ns:
-                del self.jobs[job_id]
+        for job_id in choose_forgotten(ended, most=most, before_ns=before_ns):
+            del self.jobs[job_id]
 
     def records(self) -> Iterator[Fields]:
         """Yield the records from which this history can be built again."""
@@ -140,7 +134,7 @@ class JobHistory:
         job = self.jobs.get(fields["id"])
         return job if job is not None and job.end is None else None
 
-    _ACTIONS: ClassVar[Mapping[str, Callable[[JobHistory, Fields], Job | None]]] = {
+    _ACTIONS: ClassVar[RecordActions[JobHistory, Job]] = {
         "job": _on_job,
         "own": _on_own,
         "progress": _on_progress,

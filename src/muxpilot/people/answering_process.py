@@ -86,7 +86,7 @@ async def _runs_in_pane_of_other_server(tmux: Tmux, ancestors: list[int]) -> boo
         socket = _find_socket(pane_pid, server_pid)
         if socket is None:
             return True  # the program hides where it runs
-        if not tmux.is_remote and os.path.realpath(socket) == os.path.realpath(tmux.socket):  # noqa: ASYNC240
+        if not tmux.is_remote and _is_same_path(socket, tmux.socket):
             continue
         if await _has_agent_pane(socket, ancestors):
             return True
@@ -105,6 +105,10 @@ async def _has_agent_pane(socket: str, ancestors: list[int]) -> bool:
 def _is_server(pid: int) -> bool:
     stat = find_stat(PROC, pid)
     return stat is not None and stat.name == _SERVER_NAME
+
+
+def _is_same_path(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _find_socket(pane_pid: int, server_pid: int) -> str | None:

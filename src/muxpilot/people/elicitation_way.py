@@ -41,7 +41,6 @@ async def ask_through_client(opened: OpenQuestion, elicit: Elicit, *, shortest_s
         _trace.debug("client is not asked: a secret needs a view page", question=question.id)
         return
     opened.change_phase(QuestionEvent.SHOW, way=WAY)
-    person = describe_mcp_client(question.asker)
     try:
         given = await elicit(make_elicitation(question, page))
     except Unavailable:
@@ -54,7 +53,13 @@ async def ask_through_client(opened: OpenQuestion, elicit: Elicit, *, shortest_s
     if given.action != "accept" and given.seconds is not None and given.seconds < shortest_s:
         _trace.debug("client declined by itself", question=question.id, seconds=given.seconds)
         opened.change_phase(QuestionEvent.HIDE, way=WAY)
-        return
+    else:
+        await _settle(opened, given, describe_mcp_client(question.asker))
+
+
+async def _settle(opened: OpenQuestion, given: PersonAnswer, person: str) -> None:
+    """Take what a person has said for the answer, or for a refusal."""
+    question = opened.question
     opened.note_asked(person)
     if given.action != "accept":
         opened.decline(WAY, by=person)

@@ -107,18 +107,18 @@ async def _list_of(path: Path) -> list[ListedQuestion]:
 def _parse(row: Mapping[str, Any], path: Path) -> ListedQuestion:
     pid = row["popupClient"]
     return ListedQuestion(
-        str(row["id"]),
-        str(row["text"]),
-        str(row["asker"]),
-        str(row["workspace"]),
-        str(row["reason"]),
-        tuple(map(str, row["choices"])),
-        bool(row["isSecret"]),
-        str(row["socket"]),
-        str(row["pane"]),
-        float(row["secondsLeft"]),
-        int(pid) if pid is not None else None,
-        path,
+        id=str(row["id"]),
+        text=str(row["text"]),
+        asker=str(row["asker"]),
+        workspace=str(row["workspace"]),
+        reason=str(row["reason"]),
+        choices=tuple(map(str, row["choices"])),
+        is_secret=bool(row["isSecret"]),
+        socket=str(row["socket"]),
+        pane=str(row["pane"]),
+        seconds_left=float(row["secondsLeft"]),
+        popup_client=int(pid) if pid is not None else None,
+        process=path,
     )
 
 

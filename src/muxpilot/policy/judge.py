@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from muxpilot.config.environment import variables
@@ -41,6 +42,9 @@ _ASK_AGAIN_S = 0.25
 _SHORT_TEXT = 200  # longer texts are judged in a thread, because parsing them takes a while
 
 _trace = area("policy")
+
+# A verdict, and the text that the call leaves on the input line of each pane.
+_Decision = tuple[PolicyVerdict, Mapping[str, input_line.InputLine]]
 
 
 class PolicyJudge:
@@ -84,8 +88,7 @@ class PolicyJudge:
         """
         if tool.effect is Effect.READ and not self.policy.judges_reads:
             return  # check_server has applied every rule that concerns it
-        lines: dict[str, input_line.InputLine] = {}
-        verdict = await self._decide(tool, tmux, arguments, lines)
+        verdict, lines = await self._decide(tool, tmux, arguments)
         is_part = approved is not None and tool.typed_input is None  # its texts are among its arguments
         if not (verdict.asks and approved is not None and (is_part or approved == verdict.texts)):
             _raise_if_denied(tool, verdict, stage="call")
@@ -95,16 +98,29 @@ class PolicyJudge:
             if pane:
                 self._input_lines.set(tmux.socket, pane, line)
 
-    async def _decide(
-        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], lines: dict[str, input_line.InputLine]
-    ) -> PolicyVerdict:
+    async def _decide(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> _Decision:
+        """Decide by the targets, then, if they are allowed, by the texts that would reach shells."""
         own_pane = await find_own_pane(tool, tmux, arguments, self._own_panes)
         if self._restricts_nothing and own_pane is None:
-            return ALLOWED
+            return ALLOWED, {}
+        facts = await self._gather_facts(tool, tmux, arguments, own_pane)
+        verdict = decide(self.policy, facts)
+        is_denied = not verdict.is_allowed and not verdict.asks
+        if is_denied or not self.policy.judges_texts:
+            return verdict, {}
+        working = await _find_working_keys(tool, tmux, arguments)
+        work = partial(self._decide_with_texts, facts, tool, arguments, working)
+        is_long = any(len(str(value)) > _SHORT_TEXT for value in arguments.values())
+        return await asyncio.to_thread(work) if is_long else work()
+
+    async def _gather_facts(
+        self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any], own_pane: PaneId | None
+    ) -> CallFacts:
+        """Return all that is known of a call but its texts."""
         reached = (
             await find_reached_targets(tool, tmux, arguments) if self.policy.is_scoped else ReachedTargets()
         )
-        facts = CallFacts(
+        return CallFacts(
             tool.name,
             tmux.socket,
             tool.reaches_server,
@@ -114,31 +130,28 @@ class PolicyJudge:
             makes_pane=tool.creates_pane or _opens_new_pane(arguments),
             opens_pane=isinstance(arguments.get("pane_id"), UnopenedPane),
             is_raw=_is_raw(arguments),
-            kills=tool.kills_if is not None and bool(arguments.get(tool.kills_if)),
-            shows=tool.shows_if is not None and bool(arguments.get(tool.shows_if)),
-            types=tool.types_if is not None and bool(arguments.get(tool.types_if)),
+            kills=_is_given(tool.kills_if, arguments),
+            shows=_is_given(tool.shows_if, arguments),
+            types=_is_given(tool.types_if, arguments),
             own_pane=own_pane,
             foreign=None if self.policy.allows_foreign else await find_foreign_target(tool, tmux, arguments),
         )
-        verdict = decide(self.policy, facts)
-        is_denied = not verdict.is_allowed and not verdict.asks
-        if is_denied or not self.policy.judges_texts:
-            return verdict
 
-        working = await _find_working_keys(tool, tmux, arguments)
-
-        def decide_with_content() -> PolicyVerdict:
-            """Decide again, now with the texts that would reach shells."""
-            texts = _collect_variables(arguments)
-            for pane, good in working.items():
-                found, lines[pane] = _collect_texts(
-                    tool, arguments, self._input_lines.get(tmux.socket, pane), good
-                )
-                texts += found
-            return decide(self.policy, replace(facts, texts=tuple(texts)))
-
-        is_long = any(len(str(value)) > _SHORT_TEXT for value in arguments.values())
-        return await asyncio.to_thread(decide_with_content) if is_long else decide_with_content()
+    def _decide_with_texts(
+        self,
+        facts: CallFacts,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        working: Mapping[str, frozenset[str]],
+    ) -> _Decision:
+        """Decide with the texts too. Return also what they leave on the input line of each pane."""
+        texts = _collect_variables(arguments)
+        lines: dict[str, input_line.InputLine] = {}
+        for pane, good in working.items():
+            line = self._input_lines.get(facts.socket, pane)
+            found, lines[pane] = _collect_texts(tool, arguments, line, good)
+            texts += found
+        return decide(self.policy, replace(facts, texts=tuple(texts))), lines
 
     async def _wait_for_person(self, tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
         """Wait until a person who types in the pane pauses. Raise Denied if they type for too long."""
@@ -241,6 +254,11 @@ def _opens_new_pane(arguments: Mapping[str, Any]) -> bool:
     """Tell whether a pane is opened for the call. A dead one that is started again keeps its id."""
     planned = arguments.get("pane_id")
     return isinstance(planned, UnopenedPane) and planned.dead_pane is None
+
+
+def _is_given(name: str | None, arguments: Mapping[str, Any]) -> bool:
+    """Tell whether the argument of this name, if there is one, is true."""
+    return name is not None and bool(arguments.get(name))
 
 
 def _is_raw(arguments: Mapping[str, Any]) -> bool:

@@ -66,7 +66,11 @@ def _from_begin(data: bytes, mark: re.Match[bytes], following: re.Match[bytes] |
     ):
         return mark.start(), following.end()
     rest = _AFTER_MARK.match(data, mark.end())
-    end = rest.end() if rest is not None else mark.end()
+    return mark.start(), _find_end_of_lines(data, rest.end() if rest is not None else mark.end())
+
+
+def _find_end_of_lines(data: bytes, end: int) -> int:
+    """Return where a key ends whose lines, perhaps after headers, begin after `end`."""
     length = 0
     for begin, stop in _lines_after(data, end):
         found = _KEY_LINE.fullmatch(data, begin, stop)
@@ -79,7 +83,7 @@ def _from_begin(data: bytes, mark: re.Match[bytes], following: re.Match[bytes] |
         if length and size != length:
             break  # the last line
         length = size
-    return mark.start(), end
+    return end
 
 
 def _start_before(data: bytes, mark: re.Match[bytes]) -> int:

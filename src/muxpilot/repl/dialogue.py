@@ -263,14 +263,14 @@ class Dialogue:
         notes = [note for note in (self._note(outcome), _unsent_note(left), self._gap_note()) if note]
         waiting_for, ended = self._find_waiting(outcome), self._listener.ended
         return ReplReply(
-            self._answer.excerpt(MOST_OUTPUT)[0],
-            self._listener.offset,
-            outcome is Outcome.EXITED,
-            outcome is Outcome.TIMEOUT,
-            waiting_for,
-            " ".join(notes) if notes else None,
-            await self._read_screen() if waiting_for in ("key", "pager", "editor") else None,
-            ended.status if ended is not None else None,
+            output=self._answer.excerpt(MOST_OUTPUT)[0],
+            offset=self._listener.offset,
+            exited=outcome is Outcome.EXITED,
+            timed_out=outcome is Outcome.TIMEOUT,
+            waiting_for=waiting_for,
+            note=" ".join(notes) if notes else None,
+            screen=await self._read_screen() if waiting_for in ("key", "pager", "editor") else None,
+            exit_code=ended.status if ended is not None else None,
         )
 
     def _find_waiting(self, outcome: Outcome) -> WaitingFor | None:

@@ -145,11 +145,6 @@ class OutputSpool:
         """Return the offset of the first byte from which on everything is in memory."""
         return self.size - len(self._tail)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Return how many bytes are kept from the beginning on."""
-        return self._kept
-
     def write(self, text: str) -> None:
         """Append text; what goes beyond the limit is kept in the tail only."""
         data = text.encode("utf-8", "replace")

@@ -28,11 +28,12 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from muxpilot.journal.record_numbers import DAMAGES, read_seconds, read_whole
+from muxpilot.journal.record_history import RecordActions, apply_record, choose_forgotten
+from muxpilot.journal.record_numbers import read_seconds, read_whole
 from muxpilot.records import record
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.terminal.shape import WIDEST, ScreenShape
@@ -124,12 +125,7 @@ class CommandHistory:
 
     def apply(self, fields: Fields) -> RecordedCommand | None:
         """Take a record. Return the command that it changed, or None if it said nothing new."""
-        action = self._ACTIONS.get(str(fields.get("t")))
-        try:
-            return action(self, fields) if action is not None else None
-        except DAMAGES as error:
-            self._trace.warning("record ignored: its fields are damaged", kind=fields.get("t"), error=error)
-            return None
+        return apply_record(self, self._ACTIONS, fields, trace=self._trace)
 
     @property
     def text_size(self) -> int:
@@ -175,13 +171,8 @@ class CommandHistory:
 
     def forget_old(self, *, most: int, before_ns: int) -> list[str]:
         """Forget ended commands that are too many, or ended before a time. Return their ids."""
-        ended = [command for command in self.commands.values() if command.end is not None]
-        surplus = max(0, len(ended) - most)
-        old = [
-            command.id
-            for at, command in enumerate(ended)
-            if at < surplus or (command.end is not None and command.end.ended_ns < before_ns)
-        ]
+        ended = ((row.id, row.end.ended_ns) for row in self.commands.values() if row.end is not None)
+        old = choose_forgotten(ended, most=most, before_ns=before_ns)
         for command_id in old:
             del self.commands[command_id]
         return old
@@ -292,7 +283,7 @@ class CommandHistory:
     def _find_unfinished(self, fields: Fields) -> RecordedCommand | None:
         return self._unfinished.get(fields["id"])
 
-    _ACTIONS: ClassVar[Mapping[str, Callable[[CommandHistory, Fields], RecordedCommand | None]]] = {
+    _ACTIONS: ClassVar[RecordActions[CommandHistory, RecordedCommand]] = {
         "shell": _on_shell,
         "ask": _on_ask,
         "type": _on_type,

@@ -113,15 +113,15 @@ async def act(
             sent = await send()
         change = await watch.wait(triggers, timeout_s=timeout_ms / 1000, probes=watches.probes)
     return ActAnswer(
-        sent.pane_id,
-        await ctx.pane_name(pane),
-        change.event,
-        change.changed,
-        change.cursor,
-        change.highlighted,
-        change.alternate_screen,
-        change.waiting_for,
-        getattr(sent, "created", None),
-        change.reason,
-        getattr(sent, "hint", None),
+        pane_id=sent.pane_id,
+        pane=await ctx.pane_name(pane),
+        event=change.event,
+        changed=change.changed,
+        cursor=change.cursor,
+        highlighted=change.highlighted,
+        alternate_screen=change.alternate_screen,
+        waiting_for=change.waiting_for,
+        created=getattr(sent, "created", None),
+        reason=change.reason,
+        hint=getattr(sent, "hint", None),
     )

@@ -189,8 +189,8 @@ async def search_buffer(
     context_bytes: ContextBytes = 40,
     max_matches: Most = 50,
     max_scan_bytes: Annotated[int, "Bytes of each buffer to search in this call", Between(1, 2**40)] = 65536,
-    include_similarity: WithSimilarity = False,  # noqa: FBT002
-    fuzzy_match: Fuzzy = False,  # noqa: FBT002
+    include_similarity: WithSimilarity = False,
+    fuzzy_match: Fuzzy = False,
     similarity_threshold: Threshold = None,
     resume_from_offset: Annotated[dict[str, Offset] | None, "resumeFromOffset of the last answer"] = None,
 ) -> BufferMatches:
@@ -225,8 +225,8 @@ async def subsearch_buffer(
     context_bytes: Annotated[int, "Bytes to search on each side of the anchor", Between(0, 100_000_000)],
     buffer: Annotated[str | None, "Buffer name, if the anchor has none"] = None,
     max_matches: Most = 50,
-    include_similarity: WithSimilarity = False,  # noqa: FBT002
-    fuzzy_match: Fuzzy = False,  # noqa: FBT002
+    include_similarity: WithSimilarity = False,
+    fuzzy_match: Fuzzy = False,
     similarity_threshold: Threshold = None,
     resume_from_offset: Annotated[
         int | None, "Continue at this offset of the buffer", Between(0, LARGEST)

@@ -65,11 +65,11 @@ async def execute_command(
     command: Annotated[str, "One line or many, as typed", ArgumentFlag.SHELL],
     timeout_seconds: Annotated[float, "The command goes on after it", Between(0, _LONGEST_S)] = 30,
     wait_ms: Annotated[int | None, "Wait at most this long", Between(0, _LONGEST_S * 1000)] = None,
-    queue: Annotated[bool, "Wait for an occupied pane"] = False,  # noqa: FBT002
+    queue: Annotated[bool, "Wait for an occupied pane"] = False,
     cwd: Annotated[str | None, "Of a new pane"] = None,
     env: Annotated[dict[str, str] | None, "Of a new pane"] = None,
-    raw_mode: Annotated[bool, "Only type it"] = False,  # noqa: FBT002
-    no_enter: Annotated[bool, "rawMode without Enter"] = False,  # noqa: FBT002
+    raw_mode: Annotated[bool, "Only type it"] = False,
+    no_enter: Annotated[bool, "rawMode without Enter"] = False,
     delay_ms: Annotated[int | None, "Pause between characters", Between(0, 1000)] = None,
     max_output_bytes: Annotated[
         int, "Longer output is cut in the middle", Between(0, _MOST_OUTPUT)

@@ -104,11 +104,11 @@ async def send_keys(
     ctx: Context,
     pane_id: MainPane,
     keys: Annotated[str, "Text; if literal is false, keys: C-c, Up, Escape : w q Enter", ArgumentFlag.TYPED],
-    literal: Annotated[bool, "Type the exact text"] = True,  # noqa: FBT002
-    enter: Annotated[bool, "Press Enter after each"] = False,  # noqa: FBT002
+    literal: Annotated[bool, "Type the exact text"] = True,
+    enter: Annotated[bool, "Press Enter after each"] = False,
     repeat: Annotated[int, "Repeat count", Between(1, 1000), ArgumentFlag.EVIDENT] = 1,
     delay_ms: Annotated[int | None, "Pause between characters or keys", Between(0, 10000)] = None,
-    force: Annotated[bool, "Despite a person's line"] = False,  # noqa: FBT002
+    force: Annotated[bool, "Despite a person's line"] = False,
     until: Until = None,
     timeout_ms: TimeoutMs = 5000,
 ) -> KeysSent | ActAnswer:
@@ -250,8 +250,8 @@ async def paste_text(
     ctx: Context,
     pane_id: MainPane,
     content: Annotated[str, "Text of any length", ArgumentFlag.TYPED, ArgumentFlag.EVIDENT],
-    enter: Annotated[bool, "Press Enter after it"] = False,  # noqa: FBT002
-    force: Annotated[bool, "As in send-keys"] = False,  # noqa: FBT002
+    enter: Annotated[bool, "Press Enter after it"] = False,
+    force: Annotated[bool, "As in send-keys"] = False,
     until: UntilAgain = None,
     timeout_ms: TimeoutMs = 5000,
 ) -> TextPasted | ActAnswer:
@@ -306,7 +306,7 @@ async def write_to_display(
     ctx: Context,
     pane_id: MainPane,
     text: Annotated[str, "Text to show", ArgumentFlag.EVIDENT],
-    clear: Annotated[bool, "Clear the pane first", ArgumentFlag.EVIDENT] = False,  # noqa: FBT002
+    clear: Annotated[bool, "Clear the pane first", ArgumentFlag.EVIDENT] = False,
 ) -> PaneDone:
     """Show text to a person in a pane. It is never typed or run."""
     await ctx.tmux.input.show_text(pane_id, sanitize_text(text), clear=clear)

@@ -64,10 +64,10 @@ async def capture_pane(
     lines: Annotated[
         int | None, "Last lines, with scrollback; default: the screen", Between(1, 1000000)
     ] = None,
-    colors: Annotated[bool, "Keep colour codes"] = False,  # noqa: FBT002
+    colors: Annotated[bool, "Keep colour codes"] = False,
     start: Annotated[int | str | None, "First line: 0 = top of screen, - oldest"] = None,
     end: Annotated[int | str | None, "Last line"] = None,
-    join: Annotated[bool, "Join wrapped lines"] = False,  # noqa: FBT002
+    join: Annotated[bool, "Join wrapped lines"] = False,
 ) -> str:
     """Get what a pane shows now. To read only new output, use read-pane."""
     first, last, capture = _check_line("start", start), _check_line("end", end), ctx.tmux.capture
@@ -160,13 +160,13 @@ async def read_pane(
     kept = wanted[-max_lines:]
     is_cut = len(kept) < len(wanted) or any(len(row) > _LONGEST_ROW for row in kept)
     return NewPaneText(
-        pane_id,
-        "\n".join(row[:_LONGEST_ROW] for row in kept),
-        reading.cursor,
-        len(reading.lines),
-        reading.missed,
-        reading.has_more or is_cut,
-        reading.is_alternate,
+        pane_id=pane_id,
+        text="\n".join(row[:_LONGEST_ROW] for row in kept),
+        cursor=reading.cursor,
+        new_lines=len(reading.lines),
+        missed_lines=reading.missed,
+        truncated=reading.has_more or is_cut,
+        alternate_screen=reading.is_alternate,
     )
 
 

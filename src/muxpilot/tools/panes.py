@@ -163,7 +163,7 @@ async def respawn_pane(
     ctx: Context,
     pane_id: PaneId,
     command: Annotated[str | None, "Program to run instead of a shell", ArgumentFlag.SHELL] = None,
-    kill: Annotated[bool, "Kill the running program first"] = False,  # noqa: FBT002 - an argument by name
+    kill: Annotated[bool, "Kill the running program first"] = False,
 ) -> RespawnedPane:
     """Start a program in a pane whose program has ended."""
     if kill:

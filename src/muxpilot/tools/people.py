@@ -35,7 +35,7 @@ async def ask_person(
     ctx: Context,
     question: Annotated[str, "The text as the person reads it", ArgumentFlag.EVIDENT],
     pane_id: Annotated[PaneId | None, "What it is about", ArgumentFlag.EVIDENT] = None,
-    secret: Annotated[bool, "Type the answer into the pane"] = False,  # noqa: FBT002
+    secret: Annotated[bool, "Type the answer into the pane"] = False,
     choices: Annotated[list[str] | None, "The possible answers", ArgumentFlag.EVIDENT] = None,
     timeout_seconds: Annotated[float, "How long to wait", Between(0, _LONGEST_S), ArgumentFlag.EVIDENT] = 300,
 ) -> PersonReply:

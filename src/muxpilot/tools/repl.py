@@ -83,16 +83,16 @@ async def run_in_repl(
             timing=ctx.services.repl_timing,
         )
     return ReplResult(
-        pane_id,
-        await ctx.pane_name(pane_id),
-        _hide_rest_of_secret(ctx, before, reply.output),
-        reply.exited,
-        await _find_exit_code(ctx, reply, command),
-        reply.timed_out,
-        reply.waiting_for,
-        await _make_cursor(ctx, pane_id, reply.offset),
-        reply.note or "",
-        reply.screen or "",
+        pane_id=pane_id,
+        pane=await ctx.pane_name(pane_id),
+        output=_hide_rest_of_secret(ctx, before, reply.output),
+        exited=reply.exited,
+        exit_code=await _find_exit_code(ctx, reply, command),
+        timed_out=reply.timed_out,
+        waiting_for=reply.waiting_for,
+        cursor=await _make_cursor(ctx, pane_id, reply.offset),
+        note=reply.note or "",
+        screen=reply.screen or "",
     )
 
 

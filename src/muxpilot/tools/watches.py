@@ -268,19 +268,26 @@ async def get_watch(ctx: Context, watch_id: WatchId) -> WatchReport:
     pane = await ctx.pane_name(kept.pane, kept.jobs.tmux)
     if kept.result is None:
         event = "lost" if kept.failure else None
-        return WatchReport(kept.id, kept.pane, pane, kept.status.value, event, kept.failure)
+        return WatchReport(
+            watch_id=kept.id,
+            pane_id=kept.pane,
+            pane=pane,
+            status=kept.status.value,
+            event=event,
+            detail=kept.failure,
+        )
     found = kept.result
     return WatchReport(
-        kept.id,
-        found.pane_id,
-        pane,
-        kept.status.value,
-        found.event,
-        found.detail,
-        found.elapsed,
-        found.output,
-        found.pane_state,
-        found.cursor,
+        watch_id=kept.id,
+        pane_id=found.pane_id,
+        pane=pane,
+        status=kept.status.value,
+        event=found.event,
+        detail=found.detail,
+        elapsed=found.elapsed,
+        output=found.output,
+        pane_state=found.pane_state,
+        cursor=found.cursor,
     )
 
 

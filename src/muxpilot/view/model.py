@@ -94,7 +94,7 @@ class ViewModel:
             try:
                 await server.list_panes()
                 fault = None
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 - a bug must not end the page, which shows it
                 server.problem = fault = fault or report_incident("Listing the panes")
             await asyncio.sleep(_REFRESH_S)
 
@@ -104,10 +104,10 @@ class ViewModel:
         while True:
             try:
                 self.audit.read_new_lines()
-                for socket in {socket for socket, _ in self.audit.last_calls if socket}:
+                for socket in dict.fromkeys(socket for socket, _ in self.audit.last_calls if socket):
                     self._add_server_of_socket(socket)
                 fault = None
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 - a bug must not end the page, which shows it
                 self.audit.problem = fault = fault or report_incident("Reading the audit log")
             await asyncio.sleep(_REFRESH_S)
 

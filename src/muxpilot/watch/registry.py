@@ -202,7 +202,7 @@ class WatchRegistry:
             """Run the watch, and forget it when it has ended."""
             try:
                 await work
-            except Exception as error:  # noqa: BLE001 - `start` raises it
+            except Exception as error:  # noqa: BLE001 - raised by `start`
                 running.start_error = error
             finally:
                 self._running.pop(watch_id, None)

@@ -90,7 +90,7 @@ async def split_window(
     pane_id: Annotated[
         PaneId, 'Target window or pane to split (e.g. "session:window", "session:window.pane", or "%3")'
     ],
-    horizontal: _Stacked = False,  # noqa: FBT002 - an argument by name
+    horizontal: _Stacked = False,
     size: Annotated[
         str | None, 'Size of new pane: percentage (e.g. "50%") or line/column count (e.g. "20")'
     ] = None,
@@ -119,7 +119,7 @@ async def send_keys(
     ctx: Context,
     pane_id: _TargetPane,
     keys: Annotated[str, 'Key names (e.g. "Enter", "C-c") or text to type', ArgumentFlag.TYPED],
-    literal: Annotated[bool, "If true, type the keys as text even if they name a key"] = False,  # noqa: FBT002
+    literal: Annotated[bool, "If true, type the keys as text even if they name a key"] = False,
     given: _Given = None,
 ) -> str:
     """Send keys to a tmux pane."""

@@ -163,25 +163,20 @@ class StatementReader:
         return wrapper.is_plain
 
     def _read_shell(self, words: Sequence[Word], node: Node) -> bool:
-        has_text, at = False, 1
-        while at < len(words) and words[at].text[:1] in ("-", "+") and words[at].text not in ("-", "--"):
-            option = words[at].text
-            has_text = has_text or option == "--command" or (option[:2] != "--" and "c" in option)
-            is_valued = option in ("--rcfile", "--init-file") or (option[:2] != "--" and option[-1] in "oO")
-            if is_valued and option[:2] == "--":
-                SPECIAL["source"](self, words[at : at + 2], node)
-            at += 2 if is_valued else 1
-        at += at < len(words) and words[at].text in (("-", "--") if has_text else ("--",))
-        script = words[at] if at < len(words) else None
-        if has_text and script is None:
+        """Add what an inner shell runs. Return True if that is the value of `-c`, which is judged instead."""
+        call = wrappers.parse_shell_call(words)
+        for file in call.start_files:
+            SPECIAL["source"](self, file, node)
+        script = call.script
+        if call.has_text and script is None:
             self.problems.append("what the inner shell runs is not there")
-        elif has_text and script is not None:
+        elif call.has_text and script is not None:
             self.read_nested(script)
         elif script is None or NOT_A_FILE.fullmatch(script.text):
             self.read_standard_input(node)
         elif not script.is_fixed:
             self.problems.append(f"which script runs is known only to the shell: {script.source[:40]}")
-        return has_text
+        return call.has_text
 
     def read_standard_input(self, node: Node) -> None:
         """Add what a shell would read from its standard input."""

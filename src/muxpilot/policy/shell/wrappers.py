@@ -173,6 +173,35 @@ def split_inner_command(wrapper: Wrapper, words: Sequence[Word]) -> tuple[list[W
     return assignments, list(words[at:])
 
 
+@record
+class ShellCall:
+    """How a shell is called. `has_text`: `script` is text to run, the value of `-c`; else it is a file.
+
+    Each of `start_files` is an option and the file that it names.
+    """
+
+    has_text: bool
+    script: Word | None
+    start_files: Sequence[Sequence[Word]]
+
+
+def parse_shell_call(words: Sequence[Word]) -> ShellCall:
+    """Parse the command line of a shell: `bash --rcfile FILE -o OPTION -c TEXT`."""
+    has_text, at = False, 1
+    start_files: list[Sequence[Word]] = []
+    while at < len(words) and words[at].text[:1] in ("-", "+") and words[at].text not in ("-", "--"):
+        option = words[at].text
+        is_long = option.startswith("--")
+        names_file = option in ("--rcfile", "--init-file")
+        if names_file:
+            start_files.append(words[at : at + 2])
+        has_text = has_text or option == "--command" or (not is_long and "c" in option)
+        at += 2 if names_file or (not is_long and option[-1] in "oO") else 1
+    if at < len(words) and words[at].text in (("-", "--") if has_text else ("--",)):
+        at += 1
+    return ShellCall(has_text, words[at] if at < len(words) else None, start_files)
+
+
 def split_find_commands(words: Sequence[Word], starts: Sequence[str]) -> Iterator[list[Word]]:
     """Yield what `find … -exec CMD {} ;` runs. A word with `{}` becomes a file's name, so it is not fixed."""
     inner: list[Word] | None = None

@@ -94,7 +94,7 @@ class ControlClient:
         """
         our_end, client_end = socket.socketpair()
         with client_end:
-            our_end.setblocking(False)  # noqa: FBT003
+            our_end.setblocking(False)  # noqa: FBT003 - it has no name
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 our_end.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER)
             try:

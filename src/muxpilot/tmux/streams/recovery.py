@@ -124,14 +124,18 @@ class StreamRecovery:
         elif pane is None or pane.is_dead:
             await self._finish(followed, pane, None)
         elif not await self._is_in_attached_session(followed, pane):
-            reason = "the pane moved, or the connection to its session was lost"
-            if self._connection.endpoint.is_remote:
-                await self._connect_again(followed)
-                if followed.feed is None or followed.feed.journal is None:
-                    followed.stream.add_gap(reason)
-            else:
-                followed.stream.add_gap(reason)
-                await self._connect_again_or_give_up(followed)
+            await self._follow_to_other_session(followed)
+
+    async def _follow_to_other_session(self, followed: FollowedPane) -> None:
+        """Connect a stream again whose pane is no longer in the session of its client, and note the gap."""
+        reason = "the pane moved, or the connection to its session was lost"
+        if not self._connection.endpoint.is_remote:
+            followed.stream.add_gap(reason)
+            await self._connect_again_or_give_up(followed)
+            return
+        await self._connect_again(followed)
+        if followed.feed is None or followed.feed.journal is None:  # else its journal has all
+            followed.stream.add_gap(reason)
 
     async def _handle_pipe_end(self, followed: FollowedPane, pipe: PaneSource) -> None:
         """End the stream with its pipe, unless the pane lives on: then another program replaced the pipe."""

@@ -26,7 +26,7 @@ export function request(path, options = {}) {
   return fetch(`../ask/${path}`, { ...options, headers, credentials: "same-origin" });
 }
 
-/** Shows these questions. Those that are there already are not touched: somebody may be typing an answer. */
+/** Shows these questions. Those that are there already are not touched: a person may be typing an answer. */
 export function showQuestions(questions) {
   const known = new Set(questions.map((row) => row.id));
   for (const id of [...shown.keys()]) if (!known.has(id)) remove(id);
