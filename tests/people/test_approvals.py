@@ -187,6 +187,35 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
         assert approval["asked"] == [approval["by"]]
 
 
+async def test_the_audit_names_the_client_whose_person_has_not_answered_in_time() -> None:
+    asked = asyncio.Event()
+
+    async def wait_too_long(context: Any, params: Any) -> types.ElicitResult:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with private_place() as place:
+        place.tmux("new-session", "-d", "-s", "dev", "exec cat")
+        toml = '[security]\nask = ["@kill"]\nask_timeout_seconds = 4\n'
+        async with (
+            serving(place, toml) as url,
+            Client(url, mode="legacy", elicitation_callback=wait_too_long) as client,
+        ):
+            result = await call(client, "kill-session", sessionId="dev")
+        assert has_session(place, "dev")
+        approval = audit_of(place)[-1]["approval"]
+    assert result.is_error
+    assert asked.is_set()
+    assert approval == {
+        "key": "security.ask",
+        "how": "elicitation: no answer within 4 s",
+        "said": "no answer",
+        "asked": ["MCP client mcp"],
+        "by": "",
+    }
+
+
 async def test_without_a_person_the_refusal_says_how_to_let_one_in() -> None:
     with private_place() as place:
         place.tmux("new-session", "-d", "-s", "dev", "exec cat")

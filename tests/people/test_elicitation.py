@@ -110,7 +110,8 @@ async def test_choices_are_an_enum_and_another_answer_is_none(mode: str) -> None
                 person = ClientPerson("accept", given)
                 reply = await ask(url, mode, person, question="Which?", choices=["a", "b"])
                 assert reply["answered"] is answered
-                assert reply["how"].startswith("elicitation")
+                why = "" if answered else ": the answer is not one of the choices"
+                assert reply["how"] == f"elicitation{why}"
                 assert person.asked[0].requested_schema["properties"]["answer"]["enum"] == ["a", "b"]
 
 
@@ -152,6 +153,21 @@ async def test_a_client_that_declines_by_itself_leaves_the_question_to_the_popup
             here.press("yes\r")
             assert await pending == {"answered": True, "how": "popup", "answer": "yes"}
     assert len(client.asked) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_that_accepts_a_form_without_an_answer_leaves_the_question_to_the_popup(
+    mode: str,
+) -> None:
+    """Such a client has not shown its form: an empty answer would be none of a person."""
+    client = ClientPerson("accept")
+    with private_place() as place, use_home(place):
+        place.tmux("new-session", "-d", "-s", "dev", "exec cat")
+        async with serving(place) as url, attach_person(TMUX, place.socket, "attach") as here:
+            pending = asyncio.create_task(ask(url, mode, client, question="Go on?"))
+            await see_popup(here)
+            here.press("yes\r")
+            assert await pending == {"answered": True, "how": "popup", "answer": "yes"}
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -14,7 +14,7 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.people.answering_process import runs_in_agent_pane
-from tests.rigs.asking import Asking, reply_of, see_popup, start_asking
+from tests.rigs.asking import Asking, refusal_of, reply_of, see_popup, start_asking
 from tests.rigs.engine import wait_until
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import LIMIT_S, TMUX
@@ -28,6 +28,12 @@ async def main():
     print("said:", repr(await answer_question(row, "yes", Answerer("view"))))
 
 asyncio.run(main())
+"""
+
+TMUX_FILTER = """
+[security.command_filter]
+mode = "denylist"
+patterns = ["^tmux\\\\b"]
 """
 
 
@@ -82,6 +88,22 @@ async def test_tmux_itself_types_under_a_popup_and_not_into_it(asking: Asking) -
         answer = await asking.wire.call("execute-command", command=command)
         assert answer["exitCode"] == 0
         await wait_until(lambda: "yes" in asking.place.tmux("capture-pane", "-p", "-t", "=dev:"))
+        assert not pending.done()
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+
+
+async def test_a_command_filter_keeps_an_agent_from_pressing_keys_in_the_popup(tmp_path: Path) -> None:
+    """From tmux 3.4 on, `tmux send-keys -K` presses keys in the terminal of a client, where the popup is."""
+    config = tmp_path / "config.toml"
+    config.write_text(TMUX_FILTER)
+    async with start_asking("--config", str(config)) as asking, asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        keys = f"{TMUX} -S {asking.place.socket} send-keys -K -c {person.tty} y e s Enter"
+        for command in (keys, f"env -u TMUX sh -c '{keys}'", f"echo Enter | xargs {keys}"):
+            refusal = await refusal_of(await asking.wire.start_call("execute-command", command=command))
+            assert "security.command_filter" in refusal
         assert not pending.done()
         person.press("no\r")
         assert (await reply_of(pending))["answer"] == "no"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -86,4 +88,47 @@ async def test_a_process_that_has_got_the_number_of_another_is_left_alone() -> N
         lines = await asyncio.to_thread(run_script, ["sh"], PANES.end_script([other]))
         assert lines == ["end"]
         assert process.poll() is None
+        process.kill()
+
+
+async def test_a_process_with_brackets_in_its_name_and_lines_in_its_command_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "a) S (b"
+    program.symlink_to(shutil.which("bash") or "bash")
+    argv = [program.name, "-c", "echo ready; read\n#/proc/1/cmdline:other"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, executable=program, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        lines = await asyncio.to_thread(run_script, ["sh"], PANES.end_script(identify(process.pid)))
+        process.kill()
+    assert lines == [f"TERM {process.pid} a) S (b -c echo ready; read", "end"]
+    assert process.returncode == -signal.SIGTERM
+
+
+async def test_each_environment_is_read_once_and_none_of_another_server(tmp_path: Path) -> None:
+    """Each one that is read costs a process, which takes long to start on a busy host."""
+    programs, log = tmp_path / "bin", tmp_path / "log"
+    programs.mkdir()
+    counting = f'#!/bin/sh\n[ "$2" = " " ] || echo read >>{log}\nexec {shutil.which("tr")} "$@"\n'
+    (programs / "tr").write_text(counting)
+    (programs / "tr").chmod(0o755)
+    panes = FarPanes(("%1",), (), 1, f"{tmp_path}/socket")
+    with ExitStack() as stack:
+        own, other = (
+            [stack.enter_context(_start_marked(f"{tmp_path}/{name},1,0")) for _ in range(3)]
+            for name in ("socket", "other")
+        )
+        script = panes.kill_script("true", ["kill-pane"])
+        lines = await asyncio.to_thread(run_script, ["sh"], script, f"{programs}:{os.environ['PATH']}")
+        assert {row.pid for row in parse_ended(lines)} == {process.pid for process in own}
+        assert [process.poll() for process in other] == [None] * 3
+    assert log.read_text().split() == ["read"] * 3
+
+
+@contextmanager
+def _start_marked(tmux: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process that looks as if it ran in pane %1 of a tmux server."""
+    environment = {"TMUX": tmux, "TMUX_PANE": "%1"}
+    with subprocess.Popen(["sleep", "600"], env=environment, start_new_session=True) as process:
+        yield process
         process.kill()

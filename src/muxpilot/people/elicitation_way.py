@@ -33,43 +33,43 @@ Elicit = Callable[[Elicitation], Awaitable[PersonAnswer]]
 async def ask_through_client(opened: OpenQuestion, elicit: Elicit, *, shortest_s: float) -> None:
     """Let the client ask, and settle the question with the answer. Return if the client cannot ask.
 
-    A client that declines within less than `shortest_s` has shown nothing to a person.
+    A client that declines within less than `shortest_s`, or accepts a form without an answer, has shown
+    nothing to a person.
     """
     question = opened.question
     page = await find_page(question.socket) if question.is_secret else None
     if question.is_secret and page is None:
         _trace.debug("client is not asked: a secret needs a view page", question=question.id)
         return
+    person = describe_mcp_client(question.asker)
     opened.change_phase(QuestionEvent.SHOW, way=WAY)
+    opened.note_asked(person)
     try:
         given = await elicit(make_elicitation(question, page))
-    except Unavailable:
-        _trace.debug("client cannot ask", question=question.id)
-        opened.change_phase(QuestionEvent.HIDE, way=WAY)
-        return
-    except MuxpilotError:
-        opened.change_phase(QuestionEvent.HIDE, way=WAY)
+    except MuxpilotError as error:
+        _note_not_asked(opened, person)
+        if isinstance(error, Unavailable):
+            _trace.debug("client cannot ask", question=question.id)
+            return
         raise
-    if given.action != "accept" and given.seconds is not None and given.seconds < shortest_s:
-        _trace.debug("client declined by itself", question=question.id, seconds=given.seconds)
-        opened.change_phase(QuestionEvent.HIDE, way=WAY)
-    else:
-        await _settle(opened, given, describe_mcp_client(question.asker))
-
-
-async def _settle(opened: OpenQuestion, given: PersonAnswer, person: str) -> None:
-    """Take what a person has said for the answer, or for a refusal."""
-    question = opened.question
-    opened.note_asked(person)
-    if given.action != "accept":
+    answer = _find_answer(question, given)
+    is_quick = given.action != "accept" and given.seconds is not None and given.seconds < shortest_s
+    if is_quick or (given.action == "accept" and answer is None):
+        _trace.debug("client answered by itself", question=question.id, seconds=given.seconds)
+        _note_not_asked(opened, person)
+    elif answer is None:
         opened.decline(WAY, by=person)
     elif question.is_secret:
         await opened.wait()  # the person has agreed to open the page, and answers there
-    else:
-        answer = _find_meant(question, str(given.content.get(_FIELD, "")))
-        problem = await opened.take_answer(answer, WAY, by=person)
-        if problem and not opened.is_settled:  # the client did not check its own form
-            opened.decline(f"{WAY}: {problem}", by=person)
+    elif await opened.take_answer(answer, WAY, by=person) and not opened.is_settled:
+        # The client did not check its own form.
+        opened.decline(WAY, by=person, why="the answer is not one of the choices")
+
+
+def _note_not_asked(opened: OpenQuestion, person: str) -> None:
+    """Note that the client has shown nothing to its person."""
+    opened.forget_asked(person)
+    opened.change_phase(QuestionEvent.HIDE, way=WAY)
 
 
 def make_elicitation(question: Question, page: str | None) -> Elicitation:
@@ -101,7 +101,14 @@ def _show_choices(question: Question) -> list[str]:
     return [show_line(choice, _LONGEST_CHOICE) for choice in question.choices]
 
 
-def _find_meant(question: Question, answer: str) -> str:
-    """Return the choice that a person saw as `answer`, or the answer itself."""
-    shown = _show_choices(question)
+def _find_answer(question: Question, given: PersonAnswer) -> str | None:
+    """Return what the person entered, an empty text for a secret, or None if there is no answer."""
+    if given.action != "accept":
+        return None
+    if question.is_secret:
+        return ""
+    value = given.content.get(_FIELD)
+    if not isinstance(value, str | int | float):
+        return None
+    answer, shown = str(value), _show_choices(question)
     return question.choices[shown.index(answer)] if answer in shown else answer

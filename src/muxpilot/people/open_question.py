@@ -73,6 +73,10 @@ class OpenQuestion:
         if who not in self._asked:
             self._asked.append(who)
 
+    def forget_asked(self, who: str) -> None:
+        """Forget a person who was not shown the question after all."""
+        self._asked = [each for each in self._asked if each != who]
+
     async def take_answer(self, text: str, way: str, *, by: str) -> str:
         """Settle the question with what a person (`by`) has entered. Return why it was not taken, or ""."""
         question = self.question
@@ -107,11 +111,11 @@ class OpenQuestion:
             self._trace.warning("secret could not be entered", kind=type(error).__name__)
             return "It could not be entered into the pane."
 
-    def decline(self, way: str, *, by: str) -> None:
-        """Settle the question because the person (`by`) says no."""
+    def decline(self, way: str, *, by: str, why: str = "declined") -> None:
+        """Settle the question because the person (`by`) says no, or gives no answer that counts."""
         if self.change_phase(QuestionEvent.DECLINE, way=way):
             self._settled_by = by
-            self._resolve(Reply(answered=False, how=f"{way}: declined", answer=None))
+            self._resolve(Reply(answered=False, how=f"{way}: {why}", answer=None))
 
     async def expire(self, way: str) -> Reply:
         """Settle the question because its time is over, and return the reply.

@@ -18,9 +18,9 @@ parse_stats() {
     unset IFS
     for line; do
         pid=${line%% *}
-        name=${line#*(}
-        name=${name%)*}
-        set -- ${line##*) }
+        rest=${line#*(}
+        name=${rest%)*}
+        set -- ${rest#"$name) "} # ${line##*) } takes most shells a time that is quadratic in the line
         case $1 in Z | X | '') continue ;; esac
         case $2:$4 in 0:0 | 2:0) continue ;; esac # a thread of the kernel
         table="$table $pid:$2:$4:${20} "
@@ -54,17 +54,33 @@ split_row() {
     session=${rest%%:*} start=${rest#*:}
 }
 
-# Set marked to the processes whose environment names one of the panes.
+# Set unknown to the running processes that are not in the tree, and to the services.
+find_unknown() {
+    unknown=$services
+    for row in $table; do
+        split_row "$row"
+        case $tree in *" $pid:$start "*) ;; *) unknown="$unknown$pid " ;; esac
+    done
+}
+
+# Set marked to the processes in unknown whose environment names one of the panes. One grep for the ids and one
+# for the server leave few files: each file that is read costs a process, and on a busy host a process is slow
+# to start. Other tmux servers have panes with the same ids.
 find_marked() {
     marked=
     [ -n "$panes" ] || return 0
+    find_unknown
     set --
     for pane in $panes; do set -- "$@" -e "TMUX_PANE=$pane"; done
-    for file in $(grep -l -F "$@" /proc/[0-9]*/environ 2>/dev/null); do
-        words=$nl$(tr '\0' '\n' <"$file" 2>/dev/null)$nl
+    set -- $(grep -l -F "$@" /proc/[0-9]*/environ 2>/dev/null)
+    [ $# = 0 ] || set -- $(grep -l -F -e "TMUX=$socket,$server," "$@" 2>/dev/null)
+    for file; do
+        pid=${file#/proc/} pid=${pid%/environ}
+        case $unknown in *" $pid "*) ;; *) continue ;; esac
+        words=$nl$(tr '\0' '\n' 2>/dev/null <"$file")$nl
         case $words in *"${nl}TMUX=$socket,$server,"*) ;; *) continue ;; esac
         for pane in $panes; do
-            case $words in *"${nl}TMUX_PANE=$pane$nl"*) file=${file#/proc/} marked="$marked ${file%/environ}" ;; esac
+            case $words in *"${nl}TMUX_PANE=$pane$nl"*) marked="$marked $pid" ;; esac
         done
     done
 }
@@ -175,21 +191,28 @@ wait_for_end() {
     find_left
 }
 
-# Set commands to lines with /proc/PID/cmdline:COMMAND, of all processes of the tree. Empty without grep.
+# Set command_PID to the command of each process of the tree. Without grep there are none.
 read_commands() {
     set --
     for process in $tree; do set -- "$@" "/proc/${process%%:*}/cmdline"; done
-    commands=$nl$(grep -a -s . /dev/null "$@" | tr '\0' ' ' | cut -c1-120)$nl
+    pid=
+    set -f
+    IFS=$nl
+    set -- $(grep -a -s . /dev/null "$@" | tr '\0' ' ' | cut -c1-120)
+    unset IFS
+    set +f
+    for line; do
+        file=${line%%:*} before=$pid
+        pid=${file#/proc/} pid=${pid%/cmdline}
+        case $pid in "$before" | *[!0-9]*) ;; *) eval "command_$pid=\${line#*:}" ;; esac # its first line
+    done
 }
 
 # Send a signal to all in left, and note it in said. The signal `left` is none: these could not be ended.
 send() {
     for process in $left; do
         pid=${process%%:*}
-        command=
-        case $commands in
-            *"$nl/proc/$pid/cmdline:"*) command=${commands#*"$nl/proc/$pid/cmdline:"} command=${command%%"$nl"*} ;;
-        esac
+        eval "command=\${command_$pid-}"
         [ "$1" = left ] || kill -s "$1" "$pid" 2>/dev/null || continue
         [ "$1" != TERM ] || kill -s CONT "$pid" 2>/dev/null # a stopped process would not get it
         said="$said$1 $pid $command$nl"
