@@ -66,6 +66,30 @@ async def test_a_command_that_opens_a_menu_is_told_with_its_screen(
     assert (ended["status"], ended["exitCode"]) == ("failed", 1)
 
 
+# A full screen whose last text looks like a question, read key by key; `%s` is what happens to the cursor.
+FORM = r"""stty raw -echo
+printf '\033[?1049h\033[2J\033[HPick one\033[3;1HSort by:%s'
+dd bs=1 count=1 2>/dev/null
+printf '\033[?1049l\033[?25h'
+stty sane
+"""
+
+
+@pytest.mark.parametrize(("cursor", "kind"), [("", "line"), (r"\033[?25l", "key")])
+async def test_a_full_screen_program_takes_a_line_only_where_it_shows_the_cursor(
+    rig: Rig, pane: Shell, tmp_path: Path, cursor: str, kind: str
+) -> None:
+    made = await pane()
+    form = tmp_path / "form"
+    form.write_text(FORM % cursor)
+    asked = await rig.call("execute-command", paneId=made.pane, command=f"sh {form}", timeoutSeconds=LIMIT_S)
+    assert (asked["status"], asked["waitingFor"]) == ("running", kind)
+    assert asked["screen"] == "Pick one\nSort by:"
+    seen = await rig.call("send-keys", paneId=made.pane, keys="", until="quiet:100", timeoutMs=300)
+    assert seen["waitingFor"] == kind
+    await rig.call("send-keys", paneId=made.pane, keys="x", until="prompt", timeoutMs=LONG_MS)
+
+
 async def test_nano_is_told_by_name_and_left_by_its_keys(rig: Rig, pane: Shell, tmp_path: Path) -> None:
     find_program("nano")
     made = await pane()

@@ -141,8 +141,9 @@ async def test_renaming_answers_the_name_that_tmux_keeps(rig: Rig, call: Call, n
 
 async def test_two_different_new_names_are_refused(call: Call, fails: Fails, name: str) -> None:
     await call("create-session", name=name)
-    assert "newName" in await fails("rename-session", sessionId=name, newName="a", name="b")
-    assert "newName" in await fails("rename-session", sessionId=name)
+    both = await fails("rename-session", sessionId=name, newName="a", name="b")
+    assert both == "The arguments 'newName' and 'name' differ. Give one of them."
+    assert "'newName' is missing" in await fails("rename-session", sessionId=name)
 
 
 async def test_a_taken_name_is_not_given_twice(call: Call, fails: Fails, name: str) -> None:

@@ -68,6 +68,20 @@ async def test_a_session_of_that_name_is_meant_while_the_workspace_has_no_such_p
         assert windows(place) == ["dev:w 80x24 0"]
 
 
+async def test_a_name_that_no_pane_can_have_is_told_with_what_names_are(place: Place) -> None:
+    hint = "For a new pane, use up to 64 letters, digits, -, _ and ., and begin with a letter, a digit or _."
+    async with one_server(place) as wire:
+        for name in ("my server", "é", ".x", "x" * 65):  # before there is a tmux server, and after
+            said = await refusal(wire, "execute-command", paneId=name, command="true")
+            assert said == f"Pane {name!r} not found. {hint}"
+            await run(wire, "true")
+        for name in ("%99", "dev:0.1", "=dev"):
+            assert "see the panes there are" in await refusal(wire, "send-keys", paneId=name, keys="x")
+        assert "see the panes there are" in await refusal(wire, "capture-pane", paneId="my server")
+        place.tmux("new-session", "-d", "-s", "my server", "cat")
+        assert (await wire.call("send-keys", paneId="my server", keys="x"))["created"] is False
+
+
 async def test_the_workspace_is_looked_at_before_sessions(place: Place) -> None:
     async with one_server(place) as wire:
         ours = (await run(wire, "true", paneId="dev"))["paneId"]

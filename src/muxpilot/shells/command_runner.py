@@ -29,6 +29,7 @@ from muxpilot.shells.unseen_end import ENDED_UNSEEN, end_unseen, is_in_gap, may_
 from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
+from muxpilot.tmux.objects.capture import CursorLine
 from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 
 _COMPARED_BYTES = 4096
@@ -229,7 +230,7 @@ class CommandRun:
         offset = pane.activity.read_offset
         try:
             state = await pane.read_state()
-            line = await pane.tmux.capture.text_before_cursor(pane.pane)
+            shown = await pane.tmux.capture.cursor_line(pane.pane)
             await pane.read_all_output()
         except Unavailable as error:
             if not pane.is_remote:
@@ -239,13 +240,13 @@ class CommandRun:
         if pane.is_remote and not pane.tmux.streams.is_receiving(pane.pane):
             command.trace.debug("not checked: the stream is interrupted")
             return False  # the end may have been in the gap; this is known when the stream is back
-        if pane.activity.read_offset != offset or self._is_stream_behind(line):
+        if pane.activity.read_offset != offset or self._is_stream_behind(shown.text):
             command.trace.debug("not checked: the stream is behind the screen")
             return False
-        return await self._judge_waiting(state, line)
+        return await self._judge_waiting(state, shown)
 
-    async def _judge_waiting(self, state: ForegroundState, line: str) -> bool:
-        command, pane = self._command, self._pane
+    async def _judge_waiting(self, state: ForegroundState, shown: CursorLine) -> bool:
+        command, pane, line = self._command, self._pane, shown.text
         if self._is_line_untaken(state):
             command.trace.debug("not checked: the shell has not taken the line yet")
             return False
@@ -267,7 +268,7 @@ class CommandRun:
             command.trace.debug("the command opened a shell", evidence=state.evidence)
             command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
             return True
-        kind = self._find_input_kind(state, line)
+        kind = self._find_input_kind(state, shown)
         if command.trace.is_debug:
             silence_ms = round(pane.activity.silence_s() * 1000)
             command.trace.debug(
@@ -354,9 +355,10 @@ class CommandRun:
         is_raw_remote = state.is_remote and not state.is_canonical
         return is_raw_remote and self._is_quiet and is_remote_shell_prompt(state, line)
 
-    def _find_input_kind(self, state: ForegroundState, line: str) -> str | None:
+    def _find_input_kind(self, state: ForegroundState, shown: CursorLine) -> str | None:
         """Return what the command waits for, by the system's answer and by the text before the cursor."""
-        kind = find_input_kind(state, line)
+        line = shown.text
+        kind = find_input_kind(state, line, is_cursor_shown=shown.is_cursor_shown)
         if state.is_remote and not state.is_known:
             is_question = looks_like_question(line) and not is_remote_shell_prompt(state, line)
             kind = "line" if is_question and not state.is_canonical else None

@@ -62,11 +62,12 @@ def is_remote_shell_prompt(state: ForegroundState, line: str) -> bool:
     return looks_like_remote_shell_prompt(line)
 
 
-def find_input_kind(state: ForegroundState, line: str) -> str | None:
-    """Return what a program waits for. A line editor reads keys, but wants a line."""
+def find_input_kind(state: ForegroundState, line: str, *, is_cursor_shown: bool = True) -> str | None:
+    """Return what a program waits for. A line editor reads keys, but wants a line, and shows its cursor."""
     if state.waiting_for == "shell":
         return "line"
-    wants_line = is_known_prompt(line, state.foreground_cmd) or looks_like_line_prompt(line)
+    looks_like_prompt = is_cursor_shown and looks_like_line_prompt(line)
+    wants_line = is_known_prompt(line, state.foreground_cmd) or looks_like_prompt
     if state.waiting_for == "key" and not state.has_echo and wants_line:
         return "line"
     return state.waiting_for

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 16384
 # A program that waits for keys shows what it asks on the screen, not in its last line.
 _TAKES_KEYS = ("key", "pager", "editor")
+_TAKES_LINES = ("line", "password")
 # So much of what the pane printed last is searched for signs of a full-screen program on the normal screen.
 _SEARCHED_BYTES = 1 << 16
 
@@ -90,10 +91,13 @@ async def _make_cursor(ctx: Context, tmux: Tmux, command: Command) -> str | None
 
 async def _read_screen(tmux: Tmux, command: Command) -> str:
     """Return the rows of a full-screen program that waits, without those that are blank."""
-    if command.waiting_for not in _TAKES_KEYS:
+    kind = command.waiting_for
+    if kind not in (*_TAKES_KEYS, *_TAKES_LINES):
         return ""
     with suppress(MuxpilotError):  # the pane is gone
-        if command.waiting_for == "key" and await _asks_in_last_line(tmux, command.pane):
+        if kind == "key" and await _asks_in_last_line(tmux, command.pane):
+            return ""
+        if kind in _TAKES_LINES and not (await tmux.panes.get(command.pane)).is_alternate:
             return ""
         rows = await tmux.capture.rows_between(command.pane, 0, "-")
         return "\n".join(row.rstrip() for row in rows if row.strip())

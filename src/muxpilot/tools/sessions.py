@@ -133,8 +133,10 @@ async def rename_session(
 ) -> RenamedSession:
     """Rename a session; returns the name that tmux keeps."""
     wanted = new_name if new_name is not None else name
-    if wanted is None or (name is not None and name != wanted):
-        raise BadInput("The argument 'newName' is missing.", "Give newName or name, not both.")
+    if wanted is None:
+        raise BadInput("The argument 'newName' is missing.", "Give the new name.")
+    if name is not None and name != wanted:
+        raise BadInput("The arguments 'newName' and 'name' differ.", "Give one of them.")
     return RenamedSession(session_id, await ctx.tmux.sessions.rename(session_id, wanted))
 
 

@@ -191,7 +191,8 @@ class ActWatch:
         state, line = await read_settled_state(row, self._timing), _text_before_cursor(shown)
         if state.waiting_for in ("pager", "editor"):
             return state.waiting_for, describe_screen_program(state.foreground_cmd)
-        if state.waiting_for == "key" and find_input_kind(state, line) == "line":
+        kind = find_input_kind(state, line, is_cursor_shown=shown.cursor is not None)
+        if state.waiting_for == "key" and kind == "line":
             return "line", ""  # its line editor reads keys
         return state.waiting_for, ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from muxpilot.config.workspace_name import is_name
@@ -14,6 +15,11 @@ from muxpilot.workspace.workspace import OpenedPane, UnopenedPane, Workspace, Wo
 
 _MOST_LISTED = 20
 _MOST_KEPT = 4096
+# An id of tmux, or a target such as `session:window.pane`.
+_TARGET = re.compile(r"[$@%=]|.*:", re.DOTALL)
+_HOW_TO_NAME = (
+    "For a new pane, use up to 64 letters, digits, -, _ and ., and begin with a letter, a digit or _."
+)
 
 
 class _KnownNames:
@@ -66,7 +72,7 @@ class Workspaces:
         otherwise raise NotFound, with the names that there are.
         """
         if not is_name(text):
-            return await tmux.targets.resolve_pane(text)
+            return await self._resolve_other(tmux, text, may_open=may_open)
         planned = await self.on(tmux).plan(text)
         if isinstance(planned, PaneId):
             self._note(tmux, planned, text)
@@ -81,6 +87,15 @@ class Workspaces:
         if may_open:
             return planned
         raise NotFound("pane", text, hint=await self._describe_panes(tmux))
+
+    async def _resolve_other(self, tmux: Tmux, text: str, *, may_open: bool) -> PaneId:
+        """Return the pane of an id, a target or a session, or say what a new pane can be called."""
+        try:
+            return await tmux.targets.resolve_pane(text)
+        except (NotFound, NoServer):
+            if not may_open or not text.strip() or _TARGET.match(text):
+                raise
+            raise NotFound("pane", text, hint=_HOW_TO_NAME) from None
 
     async def _describe_panes(self, tmux: Tmux) -> str:
         """Say which named panes there are. Where the policy hides panes, do not name them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import BadInput, NotFound, PaneDead, Refused
 from muxpilot.tmux import EnsuredSession, PaneId, PaneStream
+from muxpilot.tmux.objects.keys import find_key
 from tests.rigs.engine import Raw, has_run_nothing, open_reader, read_to_end, read_until, stream_of
 from tests.rigs.waiting import LIMIT_S, eventually, within
 
@@ -49,11 +51,13 @@ KEYS = {
     "F1 F5 F12": b"\x1bOP\x1b[15~\x1b[24~",
     "M-x C-a ^d C-Space": b"\x1bx\x01\x04\x00",
     "C-Left S-Up": b"\x1b[1;5D\x1b[1;2A",
-    "Tab BTab Space BSpace Escape": b"\t\x1b[Z \x7f\x1b",
+    "Tab BTab S-Tab Space BSpace Escape": b"\t\x1b[Z\x1b[Z \x7f\x1b",
     "escape : w q enter": b"\x1b:wq\r",
     "; - # $ ' \" \\ { é 世": "; - # $ ' \" \\ { é 世".replace(" ", "").encode(),
     "a\n b\tc": b"abc",
 }
+
+MODIFIERS = ["C-", "M-", "S-", "C-M-", "C-S-", "M-S-", "C-M-S-"]
 
 
 async def test_typed_text_arrives_exactly(tmux: Tmux, tmp_path: Path) -> None:
@@ -78,6 +82,20 @@ async def test_keys_arrive_as_a_terminal_would_send_them(tmux: Tmux, tmp_path: P
     for keys, data in KEYS.items():
         await tmux.input.press(reader.pane, keys)
         assert await reader.read_new() == data, keys
+
+
+async def test_no_key_is_typed_by_its_name(tmux: Tmux, tmp_path: Path) -> None:
+    reader = await open_reader(tmux, tmp_path)
+    bases = [
+        *map(chr, range(33, 127)),
+        "é",
+        *"Enter Escape Tab BTab Space BSpace Up Home F5 KP0 KPEnter".split(),
+    ]
+    words = [modifiers + base for modifiers in MODIFIERS for base in bases]
+    await tmux.input.press(reader.pane, " ".join(word for word in words if find_key(word)))
+    sent = await reader.read_new()
+    assert sent.endswith(b"\x1b[1;8A\x1b[1;8H\x1b[15;8~")
+    assert not re.search(rb"[CMS]-", sent)
 
 
 async def test_bytes_arrive_exactly(tmux: Tmux, tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ from muxpilot.tmux.objects import keys
         ("é 世", ("é", "世")),
         ("  Up\tDown\n", ("Up", "Down")),
         ("KP0 kpenter", ("KP0", "KPEnter")),
+        ("S-Tab S-BTab M-S-tab S-M-Tab", ("BTab", "BTab", "M-BTab", "M-BTab")),
+        (
+            "C-M-a C-M-Space C-M-[ M-Enter C-Enter S-é",
+            ("C-M-a", "C-M-Space", "C-M-[", "M-Enter", "C-Enter", "S-é"),
+        ),
     ],
 )
 def test_keys_are_spelled_as_tmux_spells_them(given_keys: str, sent: tuple[str, ...]) -> None:
@@ -36,7 +41,7 @@ def test_keys_are_spelled_as_tmux_spells_them(given_keys: str, sent: tuple[str, 
     [
         *("-l", "-R", "ls", "Entr", "F13", "F0", "0x41", "C-", "C-cc", "X-a", "c-c", "C--x", "User0"),
         *("MouseDown1Pane", "Any", "None", "^", "^^^", "C-\u200b", "\x1b", "\x7f", "#{pane_id}", "KP"),
-        *(f"C-{char}" for char in '"$%&*{|}~'),
+        *(f"C-{char}" for char in '"#$%&*{|}~'),
         *("^$", "C-M-%"),
     ],
 )
@@ -45,6 +50,19 @@ def test_what_is_no_key_is_refused(word: str) -> None:
         assert keys.require_key(word) == "^"
         return
     with pytest.raises(BadInput, match=r"is not a key\. Use names such as Enter"):
+        keys.require_key(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *"S-Enter S-a M-S-a C-S-a S-; S-Space S-Escape S-KP0 C-BSpace".split(),
+        *"C-M-1 C-M-Enter C-M-Tab C-M-KPEnter C-S-Tab".split(),
+    ],
+)
+def test_a_key_that_tmux_would_type_by_its_name_is_refused(word: str) -> None:
+    assert keys.find_key(word) is None
+    with pytest.raises(BadInput, match=r"A terminal has no bytes for the key .* Leave out S- or C-, or send"):
         keys.require_key(word)
 
 

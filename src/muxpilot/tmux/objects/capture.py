@@ -42,6 +42,14 @@ class CapturedScreen:
     is_alternate: bool = False  # a full-screen program covers the text of the pane
 
 
+@record
+class CursorLine:
+    """The text before the cursor on its row. Programs that draw a whole screen often hide the cursor."""
+
+    text: str
+    is_cursor_shown: bool
+
+
 class Capture:
     """Reads the screen and the scrollback of panes with capture-pane."""
 
@@ -122,9 +130,14 @@ class Capture:
 
     async def text_before_cursor(self, pane: PaneId) -> str:
         """Return the text before the cursor on its row."""
-        (column, row), rows = await self._capture_with_numbers(pane, "#{cursor_x} #{cursor_y}")
+        return (await self.cursor_line(pane)).text
+
+    async def cursor_line(self, pane: PaneId) -> CursorLine:
+        """Return the text before the cursor on its row, and whether the cursor is shown."""
+        ask = "#{cursor_x} #{cursor_y} #{cursor_flag}"
+        (column, row, is_shown), rows = await self._capture_with_numbers(pane, ask)
         line = rows[row] if row < len(rows) else ""
-        return line.ljust(column)[:column]
+        return CursorLine(line.ljust(column)[:column], bool(is_shown))
 
     async def screen(self, pane: PaneId) -> CapturedScreen:
         """Return the whole screen, with colours and with the blanks at the ends of rows."""
