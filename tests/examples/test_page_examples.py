@@ -21,6 +21,7 @@ BLOCKS = {
     "configuration.md": (0,),
     "durability.md": (0,),
     "input.md": (0,),
+    "operating.md": (0,),
     "pictures.md": (0,),
     "policy.md": (0,),
     "reading.md": (0,),
