@@ -28,6 +28,7 @@ BLOCKS = {
     "redaction.md": (0,),
     "sessions.md": (0, 1, 2),
     "state.md": (0,),
+    "tools.md": (0,),
     "watching.md": (0, 1),
     "workspace.md": (0,),
 }
