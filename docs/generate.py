@@ -21,20 +21,30 @@ MANUAL = Path(__file__).with_name("muxpilot.1")
 _HEAD = """\
 # Tools
 
-Written by `./dev docs` from the tools themselves; do not edit.
+Look up a tool: its use, arguments, answer, scopes and effect. Call it from the shell to try it:
+
+```console
+$ muxpilot call create-session '{"name": "dev", "cwd": "/usr"}'
+{"sessionId":"$0","sessionName":"dev","windowId":"@0","paneId":"%0","created":true}
+```
+
+`./dev docs` writes this page from the tools themselves: do not edit it.
 
 A tool is offered in the scopes that its row names (`--scope`, see [cli.md](cli.md)). An argument with `?` may
 be left out, one with `=` has that default; a field of an answer with `?` may be null or left out. Every tool
-also takes `socket?` ({socket}). Effects: `read` changes nothing,
+also takes `socket?`, a tmux server: the path of its socket, or a name of `[servers]` in the configuration. Effects: `read` changes nothing,
 `create` adds, `change` alters, `type` reaches a program, `destroy` ends something.
 """
+
+# Titles of sections whose files have another name.
+_TITLES = {"pane_text": "Reading", "screens": "Screens and mouse", "run_on": "Many panes", "repl": "REPLs"}
 
 
 def document() -> str:
     offered = [tool for tool in TOOLS if tool.scopes]
-    parts = [_HEAD.format(socket=SOCKET.description)]
+    parts = [_HEAD]
     for noun in dict.fromkeys(_noun(tool) for tool in offered):
-        parts.append(f"## {noun.capitalize()}\n")
+        parts.append(f"## {_TITLES.get(noun, noun.capitalize())}\n")
         parts.append("| tool | arguments | answer | scopes | effect |\n| --- | --- | --- | --- | --- |")
         parts += [_row(tool) for tool in offered if _noun(tool) == noun]
         parts.append("")
@@ -65,7 +75,7 @@ def _allowed(row: Argument) -> str:
     if "enum" in schema:
         return f" ({', '.join(schema['enum'])})"
     if "minimum" in schema:
-        return f" ({schema['minimum']} to {schema['maximum']})"
+        return f" ({schema['minimum']:.15g} to {schema['maximum']:.16g})"
     return ""
 
 

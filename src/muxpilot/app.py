@@ -309,13 +309,18 @@ def build_redactor(settings: Settings) -> Redactor | None:
     return redactor if security.redact and security.enabled else None
 
 
+def build_addresses(settings: Settings) -> dict[str, ServerAddress]:
+    """Return the addresses of the servers that the configuration names."""
+    return {
+        name: ServerAddress(entry.socket, entry.ssh, entry.exec_text)
+        for name, entry in settings.servers.items()
+    }
+
+
 def _build_servers(settings: Settings, judge: PolicyJudge, *, may_start_journals: bool) -> TmuxServers:
     return TmuxServers(
         settings.socket,
-        addresses={
-            name: ServerAddress(entry.socket, entry.ssh, entry.exec_text)
-            for name, entry in settings.servers.items()
-        },
+        addresses=build_addresses(settings),
         ssh=settings.ssh,
         exec_command=settings.exec_command,
         given_by=settings.origin.route_sources(),

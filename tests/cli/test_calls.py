@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,24 @@ def test_doctor_says_that_a_socket_is_none(run: Run, place: Place) -> None:
     code, out, _ = run("--socket", place.socket, "doctor")
     assert code == 1
     assert f"FAIL  tmux server on {place.socket}: {place.socket} is not a socket. Give the path" in out
+
+
+def test_doctor_checks_the_servers_of_the_configuration(
+    run: Run, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muxpilot.cli.doctor._PATIENCE_S", LIMIT_S)
+    Path("c.toml").write_text(
+        f'[servers.idle]\nsocket = "{tmp_path}/s"\n[servers.gone]\nexec = ["no-such-program"]\n'
+    )
+    code, out, _ = run("--config", "c.toml", "--socket", place.socket, "doctor")
+    assert code == 1
+    assert f"ok    idle: no tmux server runs on {tmp_path}/s;" in out
+    assert "FAIL  gone: tmux server on the default socket by exec no-such-program: There is no program" in out
+
+
+def test_doctor_says_which_server_of_the_configuration_is_wrong(run: Run, place: Place) -> None:
+    Path("c.toml").write_text('[servers.far]\nssh = "-t host"\n')
+    code, out, _ = run("--config", "c.toml", "--socket", place.socket, "doctor")
+    assert code == 1
+    assert re.search(r"^FAIL  c\.toml:2: servers\.far\.ssh: ", out, re.M)
+    assert "ok    no audit log" in out

@@ -158,7 +158,7 @@ def test_doctor_shows_what_is_in_force(run: Run, place: Place) -> None:
         "config c.toml",
         "policy: security.allow_kill closes 4 tools: kill-session, kill-window, kill-pane, detach-client",
         "policy: security.allowed_sessions: dev",
-        "policy: security.command_filter: denylist with 1 patterns",
+        "policy: security.command_filter: denylist, patterns: 1",
         "audit: a.log",
     ):
         assert f"ok    {words}\n" in out

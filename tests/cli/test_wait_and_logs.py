@@ -106,11 +106,11 @@ def test_a_failing_command_in_a_pane_ends_the_wait_with_1(terminal: Terminal, ga
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("wait", "cmd-0123456789"), "Command 'cmd-0123456789' not found."),
+        (("wait", "cmd-0123456789"), "not found. Use a commandId that muxpilot run --detach"),
         (("wait", "%99"), "Pane '%99' not found."),
         (("wait", "work", "--until", "sometime"), "sometime"),
         (("logs", "cmd-0123456789"), "Command 'cmd-0123456789' not found."),
-        (("logs", "%99"), "Pane '%99' not found."),
+        (("logs", "%99"), "Pane '%99' not found. Run muxpilot ps to see the panes there are"),
         (("logs", "work", "--since", "yesterday"), "must be a cursor"),
         (("logs", "work", "-f", "--json"), "do not go together"),
     ],

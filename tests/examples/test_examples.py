@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from muxpilot.protocol.envelope import CAPABILITIES_KEY
 from tests.rigs.namespaces import run_container
-from tests.rigs.wire import private_place
+from tests.rigs.wire import ENVELOPE, private_place
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 OUTCOMES = (
@@ -73,6 +75,50 @@ async def test_the_messages_that_the_page_shows_are_answered(block: int) -> None
                 assert (answer["id"], "result" in answer) == (json.loads(line)["id"], True), answer
                 outputs.append(answer["result"].get("structuredContent", {}).get("output"))
     assert "hello\n" in outputs
+
+
+def shown_json(page: str) -> list[dict[str, Any]]:
+    text = (EXAMPLES.parent / page).read_text()
+    return [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", text, re.M | re.S)]
+
+
+async def test_the_subscription_that_the_page_shows_is_followed() -> None:
+    listen = shown_json("writing-clients.md")[0]
+    wanted = listen["params"]["notifications"]
+    with private_place() as place:
+        async with place.serve("--workspace", "example") as wire:
+            wire.use_modern_revision()
+            await wire.call("execute-command", command="true")
+            request = await wire.start(listen["method"], listen["params"])
+            told = await wire.wait_for_notification(lambda m: m["method"].endswith("/acknowledged"))
+            assert told["params"]["notifications"] == wanted
+            await wire.call("send-keys", keys="echo more", enter=True)
+            told = await wire.wait_for_notification(
+                lambda m: m["method"] == "notifications/resources/updated"
+            )
+            assert told["params"]["uri"] == wanted["resourceSubscriptions"][0]
+            assert told["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": request.id}
+
+
+async def test_the_question_that_the_page_shows_is_asked_and_answered() -> None:
+    _, question, repeated = shown_json("writing-clients.md")
+    [shown_key] = question["result"]["inputRequests"]
+    with private_place() as place:
+        async with place.serve("--workspace", "example") as wire:
+            wire.envelope = {**ENVELOPE, CAPABILITIES_KEY: {"elicitation": {}}}
+            params = repeated["params"]
+            first = await wire.result(
+                repeated["method"], {"name": params["name"], "arguments": params["arguments"]}
+            )
+            [key] = first["inputRequests"]
+            shown = question["result"]["inputRequests"][shown_key]
+            assert first["resultType"] == question["result"]["resultType"]
+            assert shown.keys() == first["inputRequests"][key].keys()
+            assert shown["params"].keys() == first["inputRequests"][key]["params"].keys()
+            answers = {key: params["inputResponses"][shown_key]}
+            last = await wire.result(repeated["method"], {**params, "inputResponses": answers})
+    assert last["structuredContent"] == {"answered": True, "how": "elicitation", "answer": "yes"}
+    assert last["resultType"] == "complete"
 
 
 @pytest.mark.parametrize(

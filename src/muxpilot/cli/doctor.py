@@ -10,14 +10,15 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from muxpilot import __version__
+from muxpilot.app import build_addresses
 from muxpilot.cli import doctor_policy
 from muxpilot.cli.doctor_policy import Finding
 from muxpilot.config.model import Settings
-from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.errors import BadInput, MuxpilotError, NoServer
 from muxpilot.processes.proc import shows_system_calls
 from muxpilot.shell_table.rows import INSTALLED_NAMES
 from muxpilot.tmux import version
-from muxpilot.tmux.servers import TmuxServers
+from muxpilot.tmux.servers import DEFAULT_SERVER, TmuxServers
 
 _PATIENCE_S, _FAR_PATIENCE_S = 2.0, 12.0
 
@@ -27,7 +28,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
     policy = doctor_policy.check_policy(settings, arguments.config_fault)
     findings = [
         *_check_machine(settings),
-        asyncio.run(_check_server(settings)),
+        *asyncio.run(_check_servers(settings)),
         *_check_detection(),
         *policy,
     ]
@@ -52,30 +53,45 @@ def _check_machine(settings: Settings) -> Iterator[Finding]:
     yield Finding(is_good=True, text=f"locale encoding {encoding}; muxpilot always uses UTF-8 with tmux")
 
 
-async def _check_server(settings: Settings) -> Finding:
-    servers = TmuxServers(
-        settings.socket,
-        ssh=settings.ssh,
-        exec_command=settings.exec_command,
-        given_by=settings.origin.route_sources(),
-    )
-    tmux, where = servers.default, servers.resolve_address(None).words
+async def _check_servers(settings: Settings) -> list[Finding]:
+    """Check the default server and those of the configuration, side by side."""
+    try:
+        servers = TmuxServers(
+            settings.socket,
+            ssh=settings.ssh,
+            exec_command=settings.exec_command,
+            given_by=settings.origin.route_sources(),
+            addresses=build_addresses(settings),
+            locate_key=settings.origin.locate,
+        )
+    except BadInput as error:
+        return [Finding(is_good=False, text=str(error))]
+    try:
+        names = [name for name, _ in servers.visible_addresses()]
+        return await asyncio.gather(*(_check_server(servers, name) for name in names))
+    finally:
+        await servers.close()
+
+
+async def _check_server(servers: TmuxServers, name: str) -> Finding:
+    """Check that a tmux server can be reached. A named server has its name in the line."""
+    tmux, where = servers.get(name), servers.resolve_address(name).words
+    label = "" if name == DEFAULT_SERVER else f"{name}: "
     try:
         async with asyncio.timeout(_FAR_PATIENCE_S if tmux.is_remote else _PATIENCE_S):
             count = len(await tmux.sessions.list())
         noun = "session" if count == 1 else "sessions"
-        return Finding(is_good=True, text=f"tmux server on {where}: {count} {noun}")
+        return Finding(is_good=True, text=f"{label}tmux server on {where}: {count} {noun}")
     except NoServer:
-        return Finding(is_good=True, text=f"no tmux server runs on {where}; creating a session starts one")
+        text = f"{label}no tmux server runs on {where}; creating a session starts one"
+        return Finding(is_good=True, text=text)
     except MuxpilotError as error:
-        return Finding(is_good=False, text=f"tmux server on {where}: {error}")
+        return Finding(is_good=False, text=f"{label}tmux server on {where}: {error}")
     except TimeoutError:
         return Finding(
             is_good=False,
-            text=f"tmux server on {where} does not answer. If it is stopped, continue it with kill -CONT.",
+            text=f"{label}tmux server on {where} does not answer. If it is stopped, continue it with kill -CONT.",
         )
-    finally:
-        await servers.close()
 
 
 def _check_detection() -> Iterator[Finding]:

@@ -58,13 +58,13 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
         yield "security.allow_raw_mode is false"
     if policy.commands is not None:
         rule = settings.security.command_filter
-        yield f"security.command_filter: {rule.mode} with {len(rule.patterns)} patterns"
+        yield f"security.command_filter: {rule.mode}, patterns: {len(rule.patterns)}"
     if policy.asking_keys:
         yield f"security.ask: a person must allow {', '.join(policy.asking_keys)}"
     for asked in policy.asked_commands:
-        yield f"{asked.key}: a person must allow commands with {len(asked.rule.patterns)} patterns"
+        yield f"{asked.key}: a person must allow matching commands, patterns: {len(asked.rule.patterns)}"
     if settings.security.redact:
-        yield f"security.redact is true, with {len(settings.security.redact_patterns)} patterns of your own"
+        yield f"security.redact is true, patterns of your own: {len(settings.security.redact_patterns)}"
     elif policy == Policy(person_pause_s=policy.person_pause_s):
         yield "everything is allowed"
 

@@ -41,6 +41,13 @@ _SETTING_FLAGS = (
     "workspace",
 )
 
+# Hints name tools, for agents. A person at a terminal has commands instead.
+_TERMINAL_HINTS = {
+    "Use list-panes to see": "Run muxpilot ps to see",
+    "Use list-sessions to see": "Run muxpilot ps to see",
+    "the commandId that execute-command answered": "a commandId that muxpilot run --detach or muxpilot ps printed",
+}
+
 _DESCRIPTION = "Give AI agents tmux. Without a command, muxpilot serves MCP on stdin and stdout."
 
 
@@ -57,11 +64,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MuxpilotError as error:
-        print(f"muxpilot: {error}", file=sys.stderr)
+        print(f"muxpilot: {_name_commands(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _name_commands(text: str) -> str:
+    """Return the text of an error with commands in place of the tools that its hint names."""
+    for hint, words in _TERMINAL_HINTS.items():
+        text = text.replace(hint, words)
+    return text
 
 
 def _settings_from(arguments: argparse.Namespace) -> Settings:
