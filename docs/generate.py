@@ -32,8 +32,9 @@ $ muxpilot call create-session '{"name": "dev", "cwd": "/usr"}'
 
 A tool is offered in the scopes that its row names (`--scope`, see [cli.md](cli.md)). An argument with `?` may
 be left out, one with `=` has that default; a field of an answer with `?` may be null or left out. Every tool
-also takes `socket?`, a tmux server: the path of its socket, or a name of `[servers]` in the configuration. Effects: `read` changes nothing,
-`create` adds, `change` alters, `type` reaches a program, `destroy` ends something.
+also takes `socket?`, a tmux server: the path of its socket, or a name of `[servers]` in the configuration.
+Effects: `read` changes nothing, `create` adds, `change` alters, `type` reaches a program, `destroy` ends
+something.
 """
 
 # Titles of sections whose files have another name.

@@ -176,7 +176,7 @@ class WatchTiming:
     # would otherwise not be noticed.
     foreground_check_s: float = 0.02
     # The reader of the pane's marks may be behind the stream when a watch begins. Wait for it, or the watch
-    # takes the rest of an old command for new output. The same when the system shows that a command has ended.
+    # takes the rest of an old command for new output. Also when the system shows that a command has ended.
     marks_catch_up_s: float = 1.0
 
     # A shell that has printed its prompt reads within a few milliseconds. pane-state waits for that, so often

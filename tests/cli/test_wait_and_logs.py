@@ -106,7 +106,7 @@ def test_a_failing_command_in_a_pane_ends_the_wait_with_1(terminal: Terminal, ga
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("wait", "cmd-0123456789"), "not found. Use a commandId that muxpilot run --detach"),
+        (("wait", "cmd-0123456789"), "not found. Use one that muxpilot run --detach"),
         (("wait", "%99"), "Pane '%99' not found."),
         (("wait", "work", "--until", "sometime"), "sometime"),
         (("logs", "cmd-0123456789"), "Command 'cmd-0123456789' not found."),

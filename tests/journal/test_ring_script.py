@@ -163,12 +163,12 @@ def test_what_is_dropped_is_counted_in_the_next_name(tmp_path: Path, shell: list
 
 
 def test_a_quota_marks_the_loss_and_lets_the_pane_go_on(tmp_path: Path, shell: list[str]) -> None:
-    """dd has read a block that it may not write. It says so in the words of the quota, until there is room."""
+    """dd has read a block that it may not write. It names the quota as the cause, until there is room."""
     programs, folder, real = tmp_path / "programs", tmp_path / "journal", shutil.which("dd")
     programs.mkdir()
     folder.mkdir()
     message = "dd: error writing 'standard output': Disk quota exceeded\\n1+0 records in\\n0+0 records out\\n"
-    refuse = f"{real} bs=4096 count=1 of=/dev/null 2>/dev/null; printf \"{message}\" >&2; exit 1"
+    refuse = f'{real} bs=4096 count=1 of=/dev/null 2>/dev/null; printf "{message}" >&2; exit 1'
     room = f'[ -e {tmp_path}/3 ] || [ "$2" = count=1 ]'
     count = f"for n in 1 2 3; do [ -e {tmp_path}/$n ] || {{ : >{tmp_path}/$n; break; }}; done"
     (programs / "dd").write_text(f'#!/bin/sh\n{room} || {{ {count}; {refuse}; }}\nexec {real} "$@"\n')

@@ -66,7 +66,7 @@ async def test_a_full_disk_stops_no_command(desk: Desk, monkeypatch: pytest.Monk
     assert (await desk.run(pane, "echo next"))["output"] == "next\n"
 
 
-# What a library for menus prints: the menu, then another item as the chosen one, and the answer in their place.
+# A library for menus prints this: the menu, then another item as the chosen one, then the answer instead.
 MENU = (
     b"\x1b[?25l\x1b[?7l\x1b[J\x1b[1m? \x1b[0mWhich one?\x1b[0m\r\r\n > one\r\r\n   two\r\r\n   three"
     b"\x1b[8D\x1b[3A\x1b[12C\x1b[?7h"

@@ -192,7 +192,9 @@ async def test_lines_that_the_far_journal_has_dropped_are_counted(far: RemoteHos
     assert read["newLines"] + read["missedLines"] == 60_002, read
 
 
-async def test_a_muxpilot_that_joins_late_says_what_it_does_not_read(far: RemoteHost, barrier: Barrier) -> None:
+async def test_a_muxpilot_that_joins_late_says_what_it_does_not_read(
+    far: RemoteHost, barrier: Barrier
+) -> None:
     """Of a far journal that is within its cap, only the newest 1 MiB is read."""
     pane, last = await far.pane(), 200_000  # with the line ends 1.5 MB
     async with another_muxpilot(far, is_killed=True) as first:

@@ -88,10 +88,8 @@ async def _check_server(servers: TmuxServers, name: str) -> Finding:
     except MuxpilotError as error:
         return Finding(is_good=False, text=f"{label}tmux server on {where}: {error}")
     except TimeoutError:
-        return Finding(
-            is_good=False,
-            text=f"{label}tmux server on {where} does not answer. If it is stopped, continue it with kill -CONT.",
-        )
+        advice = "If it is stopped, continue it with kill -CONT."
+        return Finding(is_good=False, text=f"{label}tmux server on {where} does not answer. {advice}")
 
 
 def _check_detection() -> Iterator[Finding]:

@@ -45,7 +45,7 @@ _SETTING_FLAGS = (
 _TERMINAL_HINTS = {
     "Use list-panes to see": "Run muxpilot ps to see",
     "Use list-sessions to see": "Run muxpilot ps to see",
-    "the commandId that execute-command answered": "a commandId that muxpilot run --detach or muxpilot ps printed",
+    "the commandId that execute-command answered": "one that muxpilot run --detach or muxpilot ps printed",
 }
 
 _DESCRIPTION = "Give AI agents tmux. Without a command, muxpilot serves MCP on stdin and stdout."

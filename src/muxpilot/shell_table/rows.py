@@ -24,7 +24,7 @@ def _start_with_env(file: str, options: str = "-l") -> str:
 # shells that have it; in the others no function can replace `.`, `eval`, `unset` and `exit`.
 _BUILTIN_SOURCE, _BUILTIN_PRINTF = "\\builtin .", "\\builtin printf"
 _BUILTIN_RESTORE = '\\builtin eval "\\builtin unset __muxpilot_status; (\\builtin exit $__muxpilot_status)"\n'
-# In zsh a person's function named `builtin` would be called in its place. Then this is `-`, which does nothing.
+# In zsh a person's function named `builtin` would be called in its place. Then this is `-`: it does nothing.
 _ZSH_BUILTIN = "${${functions[builtin]+-}:-builtin}"
 
 _ROWS = (

@@ -14,7 +14,7 @@ from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_policy import CommandPolicy
 from muxpilot.shells.command_records import RecordedCommand
-from muxpilot.shells.half_typed import AgentLines, find_half_typed
+from muxpilot.shells.half_typed import AgentLines
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandPaneLock
 from muxpilot.shells.pane_exit import close_abandoned_pane
@@ -194,15 +194,6 @@ class CommandRegistry:
     def _register(self, command: Command) -> None:
         """Take note of a command that another muxpilot was asked for."""
         self._commands.setdefault(command.id, command)
-
-    async def has_persons_line(self, tmux: Tmux, pane: PaneId) -> bool:
-        """Return whether a line that a person has half typed stands at the prompt of a pane's shell."""
-        for pause_s in self.timing.half_typed_checks_s:
-            await asyncio.sleep(pause_s)
-            text = await find_half_typed(tmux, pane, self.find_pane(tmux, pane))
-            if not text or self.agent_lines.is_agents(tmux, pane, text):
-                return False
-        return True
 
     def _forget(self, command_id: str) -> None:
         self._commands.pop(command_id, None)

@@ -221,7 +221,9 @@ class PaneLog:
     def _note_failure(self, error: OSError) -> None:
         if self.failure is None:
             self._trace.warning("records of the pane cannot be kept", error=error)
-        self.failure = f"muxpilot could not write it down ({error.strerror or 'the disk or the quota is full'})"
+        self.failure = (
+            f"muxpilot could not write it down ({error.strerror or 'the disk or the quota is full'})"
+        )
 
 
 def _records_of(command: RecordedCommand) -> list[Fields]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from muxpilot.errors import BadInput, MuxpilotError, Refused
 from muxpilot.processes.terminal_mode import read_terminal_mode
 from muxpilot.records import record
-from muxpilot.shells.half_typed import presses_enter
+from muxpilot.shells.half_typed import find_half_typed, presses_enter
 from muxpilot.terminal.escapes import PASTE_END
 from muxpilot.terminal.sanitize import sanitize_text
 from muxpilot.tmux import PaneId
@@ -159,11 +159,22 @@ async def _wait_for_new_shell(ctx: Context, pane: PaneId) -> None:
 
 async def _refuse_persons_line(ctx: Context, pane: PaneId) -> None:
     """Raise Refused if Enter would run a line that a person has half typed at a shell's prompt."""
-    if await ctx.services.shells.has_persons_line(ctx.tmux, pane):
+    if await _has_persons_line(ctx, pane):
         raise Refused(
             f"A line that a person has half typed stands at the prompt of pane {pane!r}. Nothing was typed.",
             "Press C-u to remove it, use another pane, or set force to true to enter it.",
         )
+
+
+async def _has_persons_line(ctx: Context, pane: PaneId) -> bool:
+    """Return whether each of several looks finds a line that no agent has typed."""
+    shells = ctx.services.shells
+    for pause_s in shells.timing.half_typed_checks_s:
+        await asyncio.sleep(pause_s)
+        text = await find_half_typed(ctx.tmux, pane, shells.find_pane(ctx.tmux, pane))
+        if not text or shells.agent_lines.is_agents(ctx.tmux, pane, text):
+            return False
+    return True
 
 
 def _note_typed(ctx: Context, pane: PaneId, typed: Sequence[str]) -> None:

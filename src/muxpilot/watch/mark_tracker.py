@@ -52,7 +52,7 @@ class MarkTracker:
         self._typed_bytes = b""
         self._marking_start: set[str] = set()  # the nonces of shells that mark the start of each command
         self._orders: dict[str, MarkOrder] = {}  # by nonce; what was read here, not by the shell's reader
-        self._first_status: tuple[str, int] | None = None  # the nonce and number of the last one at the beginning
+        self._first_status: tuple[str, int] | None = None  # nonce and number of the last one at the beginning
         if shell is not None:
             # The same set, not a copy: the shell's reader adds shells that open inside it.
             self._scanner.nonces = shell.pane.scanner.nonces
