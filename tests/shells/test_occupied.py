@@ -335,3 +335,11 @@ async def test_a_shell_that_is_busy_with_its_own_prompt_is_no_occupant(
     monkeypatch.setattr(pane_context, "read_state", read_busy_state)
     assert (await desk.run(pane, "echo ran"))["output"] == "ran\n"
     assert not is_busy()
+
+
+async def test_a_program_that_shows_no_prompt_is_told_without_an_empty_one(desk: Desk) -> None:
+    pane = await desk.own_pane()
+    answer = await desk.run(pane, "cat")
+    assert answer["reason"] == "It waits for a line of input."
+    text = await desk.expect_error("execute-command", paneId=pane, command="echo no")
+    assert "It waits for a line of input. Nothing was typed." in text

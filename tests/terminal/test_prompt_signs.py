@@ -35,3 +35,20 @@ def test_a_line_looks_like_a_prompt_or_a_question(
 def test_the_text_after_a_prompt_is_what_was_typed() -> None:
     assert prompt_signs.text_typed_after(b"$ ", b"ls -x\x08l") == "ls -l"
     assert prompt_signs.text_typed_after(b"$ ", b"") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "wants_line"),
+    [
+        ("Name? ", True),
+        ("package name: ", True),
+        ("press any key: ", False),
+        ("Continue? [y/N] ", False),
+        ("? Which one? (Use arrow keys)", False),
+        ("? Which ones? (Use arrow keys to move, <space> to select)", False),
+        ("? Which ones? (Press <space> to select, <a> to toggle all)", False),
+        ("API keys: ", True),
+    ],
+)
+def test_a_program_that_reads_keys_wants_a_line_or_a_key(line: str, *, wants_line: bool) -> None:
+    assert prompt_signs.looks_like_line_prompt(line) is wants_line

@@ -280,6 +280,15 @@ async def test_a_menu_that_takes_keys_is_told(call: Call, pane: Shell, tmp_path:
     assert "> third" in reply["screen"]
 
 
+async def test_a_question_that_a_line_editor_asks_wants_a_line(call: Call, pane: Shell) -> None:
+    """The line editor of python reads keys, and has the echo off."""
+    made = await pane(f"{sys.executable} -q")
+    reply = await say(call, made.pane, "x = input('Name? ')")
+    assert (reply["waitingFor"], reply["output"]) == ("line", "Name? ")
+    await say(call, made.pane, "bob")
+    assert (await say(call, made.pane, "x"))["output"] == "'bob'"
+
+
 @pytest.mark.parametrize("code", [0, 3])
 async def test_the_exit_code_is_that_of_the_command(call: Call, pane: Shell, code: int) -> None:
     made = await pane(f"{programs.program('bash')} --norc")

@@ -22,6 +22,7 @@ from muxpilot.repl.outcome import Outcome, OutcomeDetector
 from muxpilot.repl.steps import InputMethod, InputStep, split_into_steps, validate_input
 from muxpilot.repl.wait_ready import ReadyProgram, wait_for_program
 from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.occupant import find_input_kind
 from muxpilot.shells.pane_context import PaneTypingLock
 from muxpilot.tasks import TaskSet
 from muxpilot.timing import ReplTiming
@@ -279,7 +280,9 @@ class Dialogue:
             return "line"
         if outcome is Outcome.EXITED and self._listener.ended is not None:
             return None
-        return self._detector.state.waiting_for
+        state = self._detector.state
+        is_line = state.waiting_for == "key" and find_input_kind(state, self._detector.line) == "line"
+        return "line" if is_line else state.waiting_for
 
     async def _read_screen(self) -> str | None:
         """Return the rows of the screen that are not blank."""

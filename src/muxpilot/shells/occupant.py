@@ -83,7 +83,13 @@ def describe_input(kind: str, state: ForegroundState, line: str) -> str:
         return f"It is at its prompt: {shown!r}. {_USE_REPL}."
     if kind == "key" and not shown:
         return f"{state.foreground_cmd or 'A full-screen program'} waits for a key. {_PRESS}."
-    return f"It waits for {INPUT_WORDS[kind]}: {shown!r}."
+    return f"It waits for {_name_input(kind, shown)}."
+
+
+def _name_input(kind: str, shown: str) -> str:
+    """Return what a program waits for, with the text before the cursor if there is any."""
+    word = INPUT_WORDS.get(kind, kind)
+    return f"{word}: {shown!r}" if shown else word
 
 
 def describe_full_screen(state: ForegroundState) -> str:
@@ -106,7 +112,7 @@ def describe_program(state: ForegroundState, line: str, *, is_alternate: bool) -
     elif is_known_prompt(line, name):
         text, advice = f"{name} is in front, at its prompt: {shown!r}.", _USE_REPL
     elif kind is not None:
-        text = f"{name} is in front and waits for {INPUT_WORDS.get(kind, kind)}: {shown!r}."
+        text = f"{name} is in front and waits for {_name_input(kind, shown)}."
         advice = _ADVICE.get(kind, _ANSWER)
     elif state.is_remote and not state.is_known:
         text = f"{name} is in front, and no shell is known to be at its prompt behind it: {shown!r}."

@@ -21,7 +21,9 @@ _PLACE = lazy_pattern(r"[@~/\\]")
 _PROMPT_AND_BLANK = lazy_pattern(f"[{SHELL_SIGNS}] +$")
 _SIGN_AND_TEXT = lazy_pattern(rf"(?<!\d%)(?<=[{SHELL_SIGNS}]) (\S.*)\Z")
 _LINE_PROMPT = lazy_pattern(r"\S.*[:>)?]\s*\Z")
-_KEY_QUESTION = lazy_pattern(r"(?i)\b(key|press|hit)\b|[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]")
+_KEY_QUESTION = lazy_pattern(
+    r"(?i)\b(key|press|hit|arrow[- ]keys)\b|<\w+> to |[\[(]\s*y\s*/\s*n|[\[(]\s*\w(/\w)+\s*[\])]"
+)
 # A prompt for a secret. Over ssh or in a container the terminal's echo says nothing about it.
 _ASKS_FOR_SECRET = lazy_pattern(
     r"(?i)(?:pass(?:word|phrase|code)|\bpin\b|verification code|secret|token)[^\n]{0,60}[:?]\s*$"
