@@ -120,8 +120,13 @@ async def test_a_finished_command_is_told_again_by_the_next_muxpilot(
             second, "get-command-result", commandId=done["commandId"], maxOutputBytes=1 << 20
         )
         rows = (await second.call("list-commands"))["commands"]
+        await second.call("execute-command", paneId=asked.pane, command="echo af''ter")
+        read = await second.call("read-pane", paneId=asked.pane, since=told["cursor"])
     assert told["status"] != "refused", told
     assert asked.is_told_by(told)
+    assert told["cursor"] == done["cursor"]
+    assert "after" in read["text"].splitlines()
+    assert read["missedLines"] == 0
     assert [(row["commandId"], row["command"]) for row in rows] == [(done["commandId"], asked.text)]
 
 

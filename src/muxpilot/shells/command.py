@@ -80,6 +80,7 @@ class Command:
     opened_shell: bool = False  # it stood at the prompt of a shell inside it
     is_end_told: bool = False  # an answer has told how it ended
     end_offset: int | None = None  # in the pane's stream, after its last byte
+    end_journal: str = ""  # the name of that stream, if a record has told the end
     untyped_note: str | None = None  # says which lines of it were never typed
     record_note: str = ""  # says that it could not be written down
     is_foreign: bool = False  # another muxpilot is responsible for it
@@ -156,7 +157,7 @@ class Command:
         event = _EVENT_OF_STATUS.get(end.status, CommandEvent.LOSE)
         if self.status is CommandStatus.QUEUED and event is CommandEvent.INTERRUPT:
             event = CommandEvent.WITHDRAW
-        self.end_offset = end.place.offset
+        self.end_offset, self.end_journal = end.place.offset, end.place.journal
         self._apply(event, exit_code=end.exit_code, reason=end.reason, cause="recorded")
         self.ended_at = end.ended_ns / 1e9
 

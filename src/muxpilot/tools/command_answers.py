@@ -77,7 +77,9 @@ def _take_output(
 async def _make_cursor(ctx: Context, tmux: Tmux, command: Command) -> str | None:
     """Return a cursor after the command's last byte, or after all that was read; None without a pane."""
     shell = ctx.services.shells.find_pane(tmux, command.pane)
-    if shell is None or shell.end_reason is not None:
+    if shell is None:
+        return await _make_cursor_of_other(ctx, tmux, command)
+    if shell.end_reason is not None:
         return None
     read_offset = shell.pane.activity.read_offset
     offset = read_offset if command.end_offset is None else command.end_offset
@@ -86,6 +88,17 @@ async def _make_cursor(ctx: Context, tmux: Tmux, command: Command) -> str | None
         if command.status.is_final:
             return await readers.make_cursor_in(tmux, shell.pane.row, offset)
         return await readers.make_cursor(tmux, command.pane, offset)
+    return None
+
+
+async def _make_cursor_of_other(ctx: Context, tmux: Tmux, command: Command) -> str | None:
+    """Return the cursor of a command that ended in another muxpilot, if its pane still has the same stream."""
+    if command.end_offset is None or not command.end_journal:
+        return None
+    with suppress(MuxpilotError):  # the pane is gone
+        row = await tmux.panes.get(command.pane)
+        cursor = await ctx.services.pane_readers.make_cursor_in(tmux, row, command.end_offset)
+        return cursor if cursor.partition(".")[0] == command.end_journal else None
     return None
 
 
