@@ -336,16 +336,7 @@ class CommandRegistry:
         await check_key_press(shell.pane.tmux, command.pane)
         if command.ended_at is not None:  # meanwhile: Ctrl-C would reach what runs after it
             return
-        command.is_cancelled = True
-        shell.shared_commands.log.cancel(command.id)
-        command.trace.debug("command interrupted with Ctrl-C")
-        await shell.pane.tmux.input.press(command.pane, "C-c")
-        if command.waiting_for == "rest" and place is not None and place.kind.drops_early_keys:
-            # Our private key may still run its key binding there.
-            await command.wait_for_end(self.timing.interrupt_again_s)
-            if command.ended_at is None:
-                await shell.pane.tmux.input.press(command.pane, "C-c")
-        await command.wait_for_end(self.timing.interrupt_s)
+        await shell.pane.interrupt(command, place)
 
     def withdraw(self, command: Command) -> bool:
         """Take a command out of the queue. Return whether it had not begun."""

@@ -240,6 +240,19 @@ class PaneContext:
                 return
             await asyncio.sleep(timing.shell_reads_s / timing.shell_reads_tries)
 
+    async def interrupt(self, command: Command, shell: NestedShell | None) -> None:
+        """Write down that a command in a shell is cancelled, press Ctrl-C, and wait for its end."""
+        command.is_cancelled = True
+        self.shared_commands.log.cancel(command.id)
+        command.trace.debug("command interrupted with Ctrl-C")
+        await self.tmux.input.press(self.pane, "C-c")
+        if command.waiting_for == "rest" and shell is not None and shell.kind.drops_early_keys:
+            # Our private key may still run its key binding there.
+            await command.wait_for_end(self.timing.interrupt_again_s)
+            if command.ended_at is None:
+                await self.tmux.input.press(self.pane, "C-c")
+        await command.wait_for_end(self.timing.interrupt_s)
+
     async def clear_line(self, shell: NestedShell) -> None:
         """Press Ctrl-C until the prompt is back.
 

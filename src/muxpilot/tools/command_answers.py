@@ -92,7 +92,7 @@ async def _make_cursor(ctx: Context, tmux: Tmux, command: Command) -> str | None
 
 
 async def _make_cursor_of_other(ctx: Context, tmux: Tmux, command: Command) -> str | None:
-    """Return the cursor of a command that ended in another muxpilot, if its pane still has the same stream."""
+    """Return the cursor of a command that another muxpilot has seen end, if its pane has the same stream."""
     if command.end_offset is None or not command.end_journal:
         return None
     with suppress(MuxpilotError):  # the pane is gone
