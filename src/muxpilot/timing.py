@@ -124,6 +124,8 @@ class ReplTiming:
     ready_check_s: float = 0.02
     # A shell that is at its prompt may be about to start the program.
     program_start_s: float = 0.5
+    # A full-screen program may be about to end, by a key that was pressed before.
+    full_screen_end_s: float = 0.5
     # How long the pane must be quiet before its last line counts as the prompt: a prompt that we know, any
     # other text, and an empty line or a program whose state the system does not show.
     known_prompt_s: float = 0.02

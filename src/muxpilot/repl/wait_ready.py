@@ -51,7 +51,11 @@ async def wait_for_program(
         if stream.end != end:
             changed, end = now(), stream.end
         is_late = now() >= deadline
-        if state.waiting_for == "shell":
+        if row.is_alternate:
+            # A key that was just pressed, such as the q of a pager, may end it.
+            if is_late or now() >= began + timing.full_screen_end_s:
+                raise _full_screen(pane, state)
+        elif state.waiting_for == "shell":
             if is_late or now() >= began + timing.program_start_s:
                 raise _no_repl(pane, f"{state.foreground_cmd} is at its prompt")
         elif state.waiting_for is not None or not state.is_known:
@@ -76,13 +80,7 @@ async def _read_pane(tmux: Tmux, pane: PaneId) -> tuple[Pane, ForegroundState]:
     row = await tmux.panes.get(pane)
     if row.is_dead:
         raise PaneDead(f"The program of pane {pane!r} has ended.")
-    state = await read_state(row)
-    if row.is_alternate:
-        raise Refused(
-            f"A full-screen program, {state.foreground_cmd}, runs in pane {pane}.",
-            "Use send-keys and capture-pane.",
-        )
-    return row, state
+    return row, await read_state(row)
 
 
 def _has_line_at_end(stream: PaneStream, line: str) -> bool:
@@ -111,6 +109,13 @@ def _refuse_other_text(pane: PaneId, ready: ReadyProgram) -> ReadyProgram:
             "Press C-u to remove it, or Enter to run it.",
         )
     return ready
+
+
+def _full_screen(pane: PaneId, state: ForegroundState) -> Refused:
+    return Refused(
+        f"A full-screen program, {state.foreground_cmd}, runs in pane {pane}.",
+        "Use send-keys and capture-pane.",
+    )
 
 
 def _no_repl(pane: PaneId, why: str) -> Refused:
