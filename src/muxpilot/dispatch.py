@@ -110,9 +110,12 @@ class Dispatch:
         record = CallRecord(tool.logged_name if tool is not None else name, raw)
         return await self._answer_and_record(record, tool, caller or Caller())
 
-    async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
+    async def read(
+        self, name: str, raw: Mapping[str, Any], uri: str | None = None, caller: Caller | None = None
+    ) -> Answer:
         """Run the tool that reads a resource. It need not be offered as a tool."""
-        return await self._answer_and_record(CallRecord(name, raw, uri), self._tools[name], Caller())
+        record = CallRecord(name, raw, uri)
+        return await self._answer_and_record(record, self._tools[name], caller or Caller())
 
     async def check_read(self, name: str, raw: Mapping[str, Any]) -> None:
         """Raise the error that would refuse a read. Read nothing."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from muxpilot.calls import Caller
 from muxpilot.errors import Ambiguous, BadInput, MuxpilotError, NoServer, NotFound
 from muxpilot.records import record
 from muxpilot.tasks import TaskSet
@@ -61,7 +62,9 @@ class LiveSource(Protocol):
 class ResourceCalls(Protocol):
     """Interface of dispatch for resources: every read is a call of a tool."""
 
-    async def read(self, name: str, raw: Mapping[str, Any], uri: str | None = None) -> Answer:
+    async def read(
+        self, name: str, raw: Mapping[str, Any], uri: str | None = None, caller: Caller | None = None
+    ) -> Answer:
         """Run the tool that reads a resource."""
 
     async def check_read(self, name: str, raw: Mapping[str, Any]) -> None:
@@ -110,14 +113,14 @@ class Resources:
         self._tasks = TaskSet(trace)
         self._list_watcher = _ListWatcher(self.list, servers)
 
-    async def read(self, uri: str) -> tuple[str, str]:
-        """Return the mime type and the text of a resource."""
+    async def read(self, uri: str, caller: Caller | None = None) -> tuple[str, str]:
+        """Return the mime type and the text of a resource. `caller` is the client that reads it."""
         try:
             row, arguments = self._find(uri)
         except ResourceFailed:
             self._dispatch.record_unknown_resource(uri)
             raise
-        answer = await self._dispatch.read(row.tool, arguments, uri)
+        answer = await self._dispatch.read(row.tool, arguments, uri, caller)
         if answer.error is not None:
             raise ResourceFailed(answer.text, is_missing=answer.error in _MISSING)
         return row.mime, answer.text

@@ -237,6 +237,8 @@ class PeopleTiming:
     longest_pause_wait_s: float = 10.0
     # tmux starts the program of the popup within this time, or the popup counts as impossible.
     popup_start_s: float = 10.0
+    # A popup whose question is settled closes within this time, or its tmux is not waited for.
+    popup_close_s: float = 2.0
     # How often a terminal that shows another popup is tried again.
     busy_client_check_s: float = 0.5
     # How often it is looked whether a view page still runs.

@@ -74,7 +74,7 @@ LAYERS: dict[str, str] = {
     "approvals": "calls people tmux",
     # people: no call types where a person answers a question.
     "dispatch": "call_log call_progress calls config people protocol tmux toolkit workspace",
-    "resources": "terminal tmux toolkit",
+    "resources": "calls terminal tmux toolkit",
     "app": "approvals audit calls config dialects dispatch idle_sessions jobs journal people policy record "
     "redaction resources shell_table shells tmux tools watch workspace",
     "protocol": "",

@@ -15,6 +15,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
@@ -185,6 +186,25 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
         assert approval["by"].startswith(f"{user} at {person.tty} (tmux client ")
         assert approval["by"].endswith(", session dev)")
         assert approval["asked"] == [approval["by"]]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_resource_is_read_only_if_the_clients_person_allows_its_tool(mode: Any) -> None:
+    person = Person(DENY, ALLOW_ONCE)
+    with private_place() as place:
+        place.tmux("new-session", "-d", "-s", "dev", "exec cat")
+        async with (
+            serving(place, '[security]\nask = ["list-sessions"]\n') as url,
+            Client(url, mode=mode, elicitation_callback=person.answer) as client,
+        ):
+            with pytest.raises(MCPError, match="a person said no"):
+                await client.read_resource("tmux://sessions")
+            result = await client.read_resource("tmux://sessions")
+        said = [row["approval"]["said"] for row in audit_of(place) if "approval" in row]
+    [content] = result.contents
+    assert isinstance(content, types.TextResourceContents)
+    assert [row["name"] for row in json.loads(content.text)["sessions"]] == ["dev"]
+    assert said == [DENY, ALLOW_ONCE]
 
 
 async def test_the_audit_names_the_client_whose_person_has_not_answered_in_time() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from functools import partial
 
 import pytest
 
@@ -102,6 +104,31 @@ async def test_two_questions_come_one_after_the_other(asking: Asking) -> None:
         assert person.seen.index(b"First?") < person.seen.index(b"Second?")
         person.press("2\r")
         assert (await reply_of(second))["answer"] == "2"
+
+
+async def test_questions_one_after_the_other_go_to_the_person_who_used_tmux_last(asking: Asking) -> None:
+    """A terminal whose popup is about to close would count as busy, and the other one would be asked."""
+    async with asking.person() as other, asking.person() as person:
+        before = _find_activity(asking, other)
+        await wait_until(lambda: time.time() > before + 1)  # tmux tells it in whole seconds
+        person.press("x")
+        await wait_until(lambda: _find_activity(asking, person) > before)
+        pending = [await asking.ask(question=f"Number {number}?") for number in range(5)]
+        for number, reply in enumerate(pending):
+            await wait_until(partial(_takes_keys, person, f"Number {number}?".encode()))
+            person.press("yes\r")
+            assert (await reply_of(reply))["answer"] == "yes"
+        assert b"Number" not in other.seen
+
+
+def _takes_keys(person: AttachedPerson, question: bytes) -> bool:
+    return b"Escape: no answer" in person.seen.partition(question)[2]
+
+
+def _find_activity(asking: Asking, person: AttachedPerson) -> int:
+    """Return when a person used tmux last, as far as tmux knows."""
+    rows = asking.place.tmux("list-clients", "-F", "#{client_tty} #{client_activity}").splitlines()
+    return int(dict(row.split() for row in rows if row.startswith("/"))[person.tty])
 
 
 async def test_questions_of_two_muxpilots_come_one_after_the_other(asking: Asking) -> None:

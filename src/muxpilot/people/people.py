@@ -76,6 +76,8 @@ class People:
         for opened in list(self._open.values()):
             opened.withdraw()
         await self._close_socket()
+        if self._popups is not None:
+            await self._popups.close()
         await self._tasks.close()
 
     def _list_ways(self, opened: OpenQuestion, elicit: Elicit | None) -> list[tuple[str, Way]]:

@@ -13,13 +13,14 @@ import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from muxpilot.errors import MuxpilotError, NoServer
 from muxpilot.people.asked_people import describe_terminal
 from muxpilot.people.open_question import OpenQuestion
 from muxpilot.people.popup_session import WAY, PopupSession, describe_for_popup
 from muxpilot.people.questions import Question, QuestionEvent
-from muxpilot.tasks import cancel_and_wait
+from muxpilot.tasks import TaskSet, cancel_and_wait
 from muxpilot.terminal.width import cell_width
 from muxpilot.timing import PeopleTiming
 from muxpilot.tmux import Client, PaneId, Tmux
@@ -47,6 +48,11 @@ class PopupWay:
         self.sessions: dict[str, PopupSession] = {}
         self._timing = timing
         self._turn = asyncio.Lock()
+        self._closing = TaskSet(_trace)
+
+    async def close(self) -> None:
+        """End the processes of popups that tmux is about to close."""
+        await self._closing.close()
 
     async def show(self, opened: OpenQuestion, socket: Path) -> None:
         """Show the question to one person after the other. Return when no popup can be shown any more.
@@ -56,6 +62,8 @@ class PopupWay:
         failed: set[str] = set()
         try:
             async with self._turn:
+                # A terminal whose popup is about to close counts as busy: another person would be asked.
+                await self._closing.wait(self._timing.popup_close_s)
                 while people := await find_people(opened, failed):
                     failed |= await self._try_people(opened, people, socket)
         except NoServer:
@@ -99,11 +107,11 @@ class PopupWay:
         """Run tmux until the popup is closed. Return False if another popup is open: tmux ends at once."""
         endpoint = session.opened.tmux.connection.endpoint
         process = await endpoint.start_process("-N", commands=[command], stdin=DEVNULL, stdout=PIPE)
-        watching = [
-            asyncio.ensure_future(process.communicate()),
-            asyncio.ensure_future(session.is_gone.wait()),
-        ]
-        shown = asyncio.ensure_future(session.is_shown.wait())
+        watching = (
+            asyncio.create_task(process.communicate()),
+            asyncio.create_task(session.is_gone.wait()),
+        )
+        shown = asyncio.create_task(session.is_shown.wait())
         try:
             await asyncio.wait(
                 [*watching, shown], timeout=self._timing.popup_start_s, return_when=asyncio.FIRST_COMPLETED
@@ -118,8 +126,18 @@ class PopupWay:
             return session.is_shown.is_set() or bool(process.returncode)
         finally:
             session.end()
+            # In a task of its own: the answer does not wait for it, and a question that ends cannot stop it.
+            self._closing.start(self._close_popup(process, (*watching, shown)))
+
+    async def _close_popup(
+        self, process: asyncio.subprocess.Process, watching: Sequence[asyncio.Task[Any]]
+    ) -> None:
+        """Wait until tmux has closed a popup, which ends the process, and end what is left of it."""
+        try:
+            await asyncio.wait(watching[:1], timeout=self._timing.popup_close_s)
+        finally:
             await kill_group(process)
-            await cancel_and_wait([*watching, shown])
+            await cancel_and_wait(watching)
 
 
 def popup_command(client: Client, question: Question, socket: Path, key: str) -> tuple[str, ...]:

@@ -112,16 +112,24 @@ class MuxpilotServer:
             subscriptions.tell_ends(on_watch_end)
         # A watch outlives the process: so it does not end with a client that ends with the process.
         is_left = subscriptions is None or self._ends_with_client
-        caller = Caller(
-            no_progress if ctx.facts.progress_token is None else ctx.report_progress,
-            on_watch_end,
-            watch_not_owned if subscriptions is None or is_left else subscriptions.own_watch,
-            functools.partial(_ask_person, ctx),
-            ctx.facts.client,
-            ctx.connection if subscriptions is not None or self._ends_with_client else None,
+        caller = self._find_caller(
+            ctx,
+            progress=no_progress if ctx.facts.progress_token is None else ctx.report_progress,
+            on_watch_end=on_watch_end,
+            own_watch=watch_not_owned if subscriptions is None or is_left else subscriptions.own_watch,
         )
         return _to_result(
             await self._app.dispatch.call(params["name"], params.get("arguments") or {}, caller)
+        )
+
+    def _find_caller(self, ctx: RequestContext, **more: Any) -> Caller:
+        """Return the client that sends a request, which can put questions to its person."""
+        has_session = ctx.subscriptions is not None or self._ends_with_client
+        return Caller(
+            ask_person=functools.partial(_ask_person, ctx),
+            client=ctx.facts.client,
+            session=ctx.connection if has_session else None,
+            **more,
         )
 
     async def _list_resources(self, ctx: RequestContext, params: Params) -> Result:
@@ -154,7 +162,7 @@ class MuxpilotServer:
 
     async def _read_resource(self, ctx: RequestContext, params: Params) -> Result:
         uri = params["uri"]
-        mime, text = await self._app.resources.read(uri)
+        mime, text = await self._app.resources.read(uri, self._find_caller(ctx))
         return {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
 
     async def _subscribe(self, ctx: RequestContext, params: Params) -> Result:
