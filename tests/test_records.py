@@ -12,7 +12,7 @@ import pytest
 
 import muxpilot
 from muxpilot import records
-from muxpilot.records import record
+from muxpilot.records import mutable_object, mutable_record, record
 from muxpilot.tmux.formats import FieldTable
 from muxpilot.tmux.models import (
     BUFFER,
@@ -50,6 +50,43 @@ def test_records_of_the_same_values_are_equal_and_hash_alike() -> None:
     assert len({Point(1, 2, "a"), Point(1, 2, "b"), Point(1, 3)}) == 2
     assert Point(1, 2).__eq__((1, 2)) is NotImplemented
     assert Point(0, 0) != Named(0, 0)
+
+
+@mutable_record
+class Count:
+    """A number that changes."""
+
+    number: int = 0
+    parts: list[int] = field(default_factory=list)
+
+    def add(self) -> None:
+        self.number += 1
+
+
+@mutable_object
+class Counter:
+    number: int
+    _hidden: str = field(default="secret", repr=False)
+
+
+def test_a_mutable_record_is_compared_by_its_fields_and_not_hashed() -> None:
+    first, second = Count(1), Count()
+    assert first != second
+    second.add()
+    assert first == second
+    assert first.parts is not second.parts
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(first)
+    with pytest.raises(AttributeError):
+        object.__setattr__(first, "z", 3)
+
+
+def test_a_mutable_object_is_compared_and_hashed_by_identity() -> None:
+    first, second = Counter(1), Counter(1)
+    assert first != second
+    first.number = 2
+    assert {first: "found"}[first] == "found"
+    assert repr(first) == "Counter(number=2)"
 
 
 @record
@@ -93,7 +130,7 @@ def test_every_record_of_muxpilot_can_be_made() -> None:
     for cls in _all_classes(object):
         own = vars(cls)
         is_ours = str(own.get("__module__", "")).startswith("muxpilot.")
-        if is_ours and "__dataclass_fields__" in own and own.get("__eq__") is records._equals:
+        if is_ours and "__dataclass_fields__" in own and own.get("__repr__") is records._show:
             given = list(inspect.signature(records._compile_init(cls)).parameters.values())[1:]
             wanted = {row.name for row in fields(cls)}
             assert {each.name for each in given} == wanted, cls

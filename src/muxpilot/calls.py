@@ -9,12 +9,12 @@ import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from muxpilot.errors import ApprovalNeeded, Denied
 from muxpilot.protocol.elicitation import Elicitation, PersonAnswer
-from muxpilot.records import record
+from muxpilot.records import mutable_record, record
 from muxpilot.tmux import Tmux
 from muxpilot.toolkit.answers import Answer
 from muxpilot.toolkit.spec import Tool
@@ -96,7 +96,7 @@ class AskForApproval(Protocol):
     ) -> Approval: ...
 
 
-@dataclass(slots=True)
+@mutable_record
 class CallRequest:
     """A call whose tool is known, whose arguments are parsed and whose targets are ids."""
 
@@ -116,7 +116,7 @@ class CallRequest:
     settled_by: str = ""
 
 
-@dataclass(slots=True)
+@mutable_record
 class CallRecord:
     """The outcome of a call, as the audit log keeps it."""
 

@@ -1,4 +1,4 @@
-"""The decorator `record`, and `FastEnum`.
+"""The decorators `record`, `mutable_record` and `mutable_object`, and `FastEnum`.
 
 `record` makes a dataclass with slots whose fields do not change after it is built.
 
@@ -8,10 +8,13 @@ Only the type checker refuses to assign to a field; at run time the records are 
    slower to build. A listing of tmux builds one record for each pane.
 2. dataclasses generate and compile four methods for each class, which takes a tenth of a millisecond. Here
    `__init__` is compiled when the first record of a class is made; all classes share the other three methods.
+
+The other two decorators make classes in the same way whose fields do change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum
 from functools import cache
@@ -32,13 +35,29 @@ class FastEnum(Enum):
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[RecordType]) -> type[RecordType]:
     """Make a class a record: compared, hashed and shown by its fields."""
+    return _make_dataclass(cls, {"__eq__": _equals, "__hash__": _hash})
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable_record(cls: type[RecordType]) -> type[RecordType]:
+    """Make a class a record whose fields may change: compared by its fields, and not hashed."""
+    return _make_dataclass(cls, {"__eq__": _equals, "__hash__": None})
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def mutable_object(cls: type[RecordType]) -> type[RecordType]:
+    """Make a class a dataclass with slots whose instances are compared and hashed by identity."""
+    return _make_dataclass(cls, {})
+
+
+def _make_dataclass(cls: type[RecordType], methods: Mapping[str, Any]) -> type[RecordType]:
     own = vars(cls)
     if own.get("__doc__") is None:
         cls.__doc__ = cls.__name__  # without a docstring, dataclasses compute a signature to put there
     made = dataclass(slots=True, init=False, eq=False, repr=False)(cls)
     if "__init__" not in own:
         _compile_init_later(made)
-    for name, method in _SHARED_METHODS.items():
+    for name, method in {**methods, "__repr__": _show}.items():
         if name not in own:
             setattr(made, name, method)
     return made
@@ -106,6 +125,3 @@ def _hash(self: Any) -> int:
 def _show(self: Any) -> str:
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in _fields_to_show(self.__class__))
     return f"{self.__class__.__qualname__}({values})"
-
-
-_SHARED_METHODS = {"__eq__": _equals, "__hash__": _hash, "__repr__": _show}

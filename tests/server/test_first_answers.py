@@ -42,7 +42,10 @@ OURS = frozenset(
     """.split()
 )
 NEVER_FIRST = ("asyncio", "ssl", "subprocess", "shutil", "tomllib", "socket", "selectors")
-NEVER = ("mcp", "pydantic", "anyio", "starlette", "uvicorn", "httptools", "re2", "rapidfuzz", "tree_sitter")
+NEVER = (
+    *("mcp", "pydantic", "anyio", "starlette", "uvicorn", "httptools", "re2", "rapidfuzz", "tree_sitter"),
+    "importlib.resources",
+)
 
 
 @pytest.fixture

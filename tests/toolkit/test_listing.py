@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import get_type_hints
+
+import pytest
+
 from muxpilot.config.scope import Scope
+from muxpilot.toolkit import answers, arguments, spec
 from muxpilot.toolkit.arguments import parse_arguments
 from muxpilot.toolkit.listing import list_briefly
 from muxpilot.tools import TOOLS
@@ -48,3 +54,17 @@ def test_a_text_or_a_list_of_texts_is_listed_as_both() -> None:
     watch = next(tool for tool in AGENTIC if tool.name == "watch-pane")
     given = {"paneId": "%1", "triggers": ["exit", "bell"]}
     assert parse_arguments(watch.arguments, given)["triggers"] == ["exit", "bell"]
+
+
+def test_the_types_of_each_tool_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading them is most of the time between the start of the engine and the first listing."""
+    functions: list[object] = []
+
+    def read_and_note(function: object, *, include_extras: bool = False) -> dict[str, object]:
+        functions.append(function)
+        return get_type_hints(function, include_extras=include_extras)
+
+    for module in (spec, answers, arguments):
+        monkeypatch.setattr(module, "get_type_hints", read_and_note)
+    assert list_briefly([replace(tool) for tool in AGENTIC]) == list(ROWS.values())
+    assert functions == [tool.run for tool in AGENTIC]

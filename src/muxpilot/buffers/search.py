@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import Any, Protocol
 
 from muxpilot.errors import BadInput
 from muxpilot.patterns import Finder, FuzzyMatch, compile_finder, compile_likeness, similarity
-from muxpilot.records import record
+from muxpilot.records import mutable_record, record
 
 LONGEST_LINE = 4096  # for fuzzy matches; a longer line is skipped and counted
 LONGEST_SHOWN = 4096  # bytes of one match in its snippet, and of the context on each side
@@ -117,7 +117,7 @@ def search_page(
     return SearchPage(hits, after, resume_at is not None, len(sizes), sum(sizes))
 
 
-@dataclass(slots=True)
+@mutable_record
 class _Scan:
     """One pass over one span. `skipped` has the offsets and sizes of lines that are too long to compare."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import BinaryIO, Protocol
 
@@ -20,7 +20,7 @@ from muxpilot.buffers.search import (
     search_page,
     widen_to_characters,
 )
-from muxpilot.records import record
+from muxpilot.records import mutable_record, record
 
 _DIGITS = 4
 # Bytes before and after a part of a buffer that are searched for secrets with it.
@@ -71,7 +71,7 @@ class BufferMatches:
     fuzzy_skipped_bytes: int
 
 
-@dataclass(slots=True)
+@mutable_record
 class BufferSearch:
     """One search over several buffers, with the matches found so far."""
 

@@ -35,9 +35,9 @@ def run(settings: Settings, arguments: Namespace) -> int:
         return 0
     introduction, handover = load_manifest(settings), None
     if introduction is None:
-        with leave_out_openssl():
+        with pause_garbage_collection(), leave_out_openssl():
             _check_tmux(settings)
-        _load_engine()
+            _load_engine()
     else:  # an earlier start has checked the same tmux
         handover = answer_first(introduction, _load_engine)
         if handover is None:

@@ -16,12 +16,12 @@ damaged fields are ignored too: a later version may have written them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from muxpilot.journal.record_history import RecordActions, apply_record, choose_forgotten
 from muxpilot.journal.record_numbers import read_whole
-from muxpilot.records import record
+from muxpilot.records import mutable_object, record
 from muxpilot.trace import Trace, area
 
 Fields = Mapping[str, Any]
@@ -36,7 +36,7 @@ class JobEnd:
     ended_ns: int
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class Job:
     """A job as the records tell it."""
 

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
 
 from muxpilot.processes.end_processes import EndedProcess
 from muxpilot.processes.shared_services import MULTIPLEXERS, USER_AGENTS
@@ -90,6 +89,8 @@ def parse_ended(lines: Sequence[str]) -> list[EndedProcess]:
 
 @cache
 def _functions() -> str:
+    from importlib import resources  # a start does without
+
     text = (resources.files("muxpilot.processes") / "scripts" / "end_tree.sh").read_text(encoding="utf-8")
     names = "|".join(shlex.quote(name) for name in sorted(MULTIPLEXERS | USER_AGENTS))
     lines = text.replace("@SERVICES@", names).splitlines()

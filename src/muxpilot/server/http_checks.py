@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -34,6 +35,14 @@ HandleRequest = Callable[[HttpRequest], Awaitable[None]]
 BODY_S = 30.0
 # Limits for draining a refused body: bytes, total time, and the longest pause of the client.
 _MOST_DRAINED, _DRAIN_S, _PAUSE_S = 64 << 20, 10.0, 2.0
+
+
+class _BodyTooLarge(HttpRefusal):
+    """The client sends more than it may. `is_coming`: the rest of it is on its way."""
+
+    def __init__(self, *, is_coming: bool) -> None:
+        super().__init__(413, f"A request may have at most {LARGEST_LINE} bytes.", connection="close")
+        self.is_coming = is_coming
 
 
 class HttpChecks:
@@ -83,7 +92,9 @@ class HttpChecks:
             await self._inner(HttpRequest(method, headers, scope["headers"], body, receive, send_and_note))
         except HttpRefusal as refusal:
             _trace.info("request refused", status=refusal.status, method=method)
-            await send_refusal(send, refusal)
+            is_coming = isinstance(refusal, _BodyTooLarge) and refusal.is_coming
+            drain = functools.partial(_drain_body, receive) if is_coming else None
+            await send_refusal(send, refusal, before_end=drain)
         except Exception:  # noqa: BLE001 - a bug in muxpilot must not end the server
             words = report_incident(f"{method} {PATH}")
             if not has_answered:
@@ -109,12 +120,10 @@ class HttpChecks:
 
 async def _read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
     """Read the body within limits of size and time."""
-    too_large = HttpRefusal(413, f"A request may have at most {LARGEST_LINE} bytes.", connection="close")
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_LINE:
-        if b"expect" not in headers:  # with Expect, the client waits for our permission to send
-            await _drain_body(receive)
-        raise too_large
+        # With Expect, the client waits for our permission to send.
+        raise _BodyTooLarge(is_coming=b"expect" not in headers)
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_S):
@@ -124,8 +133,7 @@ async def _read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
                     raise HttpRefusal(400, "The request ended before its body did.")
                 body += message.get("body", b"")
                 if len(body) > LARGEST_LINE:
-                    await _drain_body(receive)
-                    raise too_large
+                    raise _BodyTooLarge(is_coming=bool(message.get("more_body")))
                 if not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:
@@ -134,7 +142,7 @@ async def _read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
 
 
 async def _drain_body(receive: Receive) -> None:
-    """Drain the rest of a refused body; closing early would give the client EPIPE instead of our error."""
+    """Drain the rest of a refused body after the answer: a reset would take the answer from the client."""
     drained = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_S):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 
 from muxpilot.shell_table.kind import ShellKind
 from muxpilot.shell_table.rows import SHELLS
@@ -78,5 +77,7 @@ def _fill(shell: ShellKind, text: str, nonce: str) -> str:
 @cache
 def _script(name: str) -> str:
     """Return a script without comments and indentation: a terminal takes a line of at most 4 kB."""
+    from importlib import resources  # a start does without
+
     text = (resources.files("muxpilot.shell_table") / "scripts" / name).read_text()
     return re.sub(r"(?m)^[ \t]*#.*\n|^[ \t]+", "", text)

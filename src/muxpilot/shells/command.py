@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from muxpilot.errors import Refused
-from muxpilot.records import record
+from muxpilot.records import mutable_object, record
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import TRANSITIONS, CommandAction, CommandEvent, CommandStatus
 from muxpilot.shells.command_records import EndedCommand
@@ -55,7 +55,7 @@ _EVENT_OF_STATUS = {
 _NEEDS_START = ("completed", "failed", "stopped")
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class Command:
     """A command that a caller has submitted to a pane, from the queue to its end."""
 

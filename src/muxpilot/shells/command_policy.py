@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from muxpilot.records import mutable_record
 from muxpilot.tmux import PaneId, Tmux
 
 
@@ -16,7 +16,7 @@ async def _may_show(tmux: Tmux, pane: PaneId) -> bool:
     return True
 
 
-@dataclass(slots=True)
+@mutable_record
 class CommandPolicy:
     """Allows everything, until the application sets what its policy says.
 

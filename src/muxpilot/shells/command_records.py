@@ -29,12 +29,12 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from muxpilot.journal.record_history import RecordActions, apply_record, choose_forgotten
 from muxpilot.journal.record_numbers import read_seconds, read_whole
-from muxpilot.records import record
+from muxpilot.records import mutable_object, record
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.terminal.shape import WIDEST, ScreenShape
 from muxpilot.terminal.width import EmojiCells
@@ -84,7 +84,7 @@ class EndedCommand:
     place: JournalPlace
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class RecordedCommand:
     """A command as the records tell it."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from muxpilot.processes.state import read_state
+from muxpilot.records import mutable_record
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.shell_phases import Phase
 from muxpilot.terminal.prompt_signs import looks_like_shell_prompt, text_after_sign
@@ -24,7 +25,7 @@ _ENTERS = _LINE_ENDS - {"C-c", "C-u"}
 _LINE_END = re.compile(r"[\r\n]")
 
 
-@dataclass(slots=True)
+@mutable_record
 class _AgentLine:
     """What an agent has typed into a pane since its last Enter."""
 
@@ -32,7 +33,7 @@ class _AgentLine:
     has_keys: bool = False  # keys were pressed that may have changed the line in any way
 
 
-@dataclass(slots=True)
+@mutable_record
 class AgentLines:
     """The lines that agents have typed and not entered yet, by server and pane."""
 

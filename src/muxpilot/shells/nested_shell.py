@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from muxpilot.records import mutable_object
 from muxpilot.shell_table import SHELLS, ShellKind
 from muxpilot.shells.command import Command, ShellId
 from muxpilot.shells.echo import may_be_echo_of
@@ -13,7 +14,7 @@ from muxpilot.shells.shell_phases import Phase
 from muxpilot.trace import Trace, area
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class PromptState:
     """What is known about a shell's prompt, and about the text that a person has typed there."""
 
@@ -26,7 +27,7 @@ class PromptState:
     is_first: bool = True  # we have typed nothing at its prompt yet
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class TypedLine:
     """The line that was typed last at a shell's prompt, and what is known about it."""
 
@@ -53,7 +54,7 @@ class TypedLine:
         return bytes(self.echo or b"").partition(b"\n")[2]
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class NestedShell:
     """One shell in a pane. Only `shell_phases.change_phase` changes its phase."""
 

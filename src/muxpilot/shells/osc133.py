@@ -12,9 +12,8 @@ printed again, and marks of a child that has inherited the prompt's text, are st
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from muxpilot.records import FastEnum, record
+from muxpilot.records import FastEnum, mutable_record, record
 from muxpilot.terminal.escapes import (
     BEL_BYTES,
     ESC_BYTES,
@@ -76,7 +75,7 @@ class ShellMark:
         return int(self.value) if self.value.isdigit() else 0
 
 
-@dataclass(slots=True)
+@mutable_record
 class MarkOrder:
     """The numbers that the marks of one shell have had so far.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from muxpilot.records import mutable_record
 from muxpilot.terminal.style import PLAIN, CellStyle
 
 
-@dataclass(slots=True)
+@mutable_record
 class Pen:
     """The look of the next characters: their style and character set."""
 
@@ -19,7 +20,7 @@ class Pen:
         return replace(self, draws=self.draws[:])
 
 
-@dataclass(slots=True)
+@mutable_record
 class SavedCursor:
     """The state that DECSC saves."""
 

@@ -41,6 +41,12 @@ class _Group(NamedTuple):
     has_text: bool
 
 
+class MarkedFormat(str):
+    """A format with a mark: no other request has the same text."""
+
+    __slots__ = ()
+
+
 class FieldTable(dict[str, Field]):
     """A table of fields: the record's name for each, tmux's name for it, and how to convert its text."""
 
@@ -97,10 +103,10 @@ def _build_format(table: FieldTable, *, counted: bool) -> str:
     return text if text.endswith("\0") else text + "\0"
 
 
-def template(table: FieldTable, *, counted: bool = True) -> str:
+def template(table: FieldTable, *, counted: bool = True) -> MarkedFormat:
     """Return a tmux format that prints one record of this table. Each has a new mark."""
     mark = (_COUNTED if counted else _PLAIN) + secrets.token_hex(_MARK_BYTES // 2)[1:]
-    return table.templates[counted].replace("\0", mark)
+    return MarkedFormat(table.templates[counted].replace("\0", mark))
 
 
 def template_mark(template: str) -> bytes:

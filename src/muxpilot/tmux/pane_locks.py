@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from muxpilot.records import FastEnum
+from muxpilot.records import FastEnum, mutable_record
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.trace import area
 
@@ -25,7 +25,7 @@ class PaneUse(FastEnum):
 LockKey = tuple[str, PaneId, PaneUse]
 
 
-@dataclass(slots=True)
+@mutable_record
 class _PaneLock:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0

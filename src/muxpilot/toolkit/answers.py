@@ -119,19 +119,21 @@ def output_schema(answer: Any) -> Schema | None:
 
     Of several records it is the schema of the first: the others have its fields and more.
     """
-    if get_origin(answer) in (Union, types.UnionType):
-        answer = get_args(answer)[0]
+    answer = _first_type(answer)
     return None if answer in (str, Answer) else _schema(answer)
 
 
 def list_answer_fields(answer: Any) -> Sequence[str] | None:
     """Return the names of the fields that are always in an answer; None for one that has no schema."""
-    schema = output_schema(answer)
-    if schema is None:
+    answer = _first_type(answer)
+    if answer in (str, Answer):
         return None
-    record_type = get_args(answer)[0] if get_origin(answer) in (Union, types.UnionType) else answer
-    always = {camel(row.name) for row in fields(record_type) if row.default is MISSING}
-    return [name for name in schema["properties"] if name in always]
+    return [camel(row.name) for row in fields(answer) if row.default is MISSING]
+
+
+def _first_type(answer: Any) -> Any:
+    """Return the first of several types, or the only one."""
+    return get_args(answer)[0] if get_origin(answer) in (Union, types.UnionType) else answer
 
 
 _SIMPLE = {int: "integer", float: "number", bool: "boolean", type(None): "null", object: "object"}

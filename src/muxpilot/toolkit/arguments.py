@@ -57,9 +57,14 @@ class Argument:
         return schema
 
 
-def arguments_of(function: Callable[..., Any]) -> tuple[Argument, ...]:
-    """Return the arguments of a tool: every parameter of its function after the context."""
-    hints = get_type_hints(function, include_extras=True)
+def arguments_of(
+    function: Callable[..., Any], hints: Mapping[str, Any] | None = None
+) -> tuple[Argument, ...]:
+    """Return the arguments of a tool: every parameter of its function after the context.
+
+    `hints` are the types of the function, for a caller that has them already.
+    """
+    hints = hints or get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return tuple(_argument(parameter, hints[parameter.name]) for parameter in parameters)
 

@@ -23,7 +23,7 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     answers: list[Schema] = []
     described: set[tuple[str, str]] = set()
     for tool in tools:
-        row = tool.listing
+        row = tool.listing_without_answer
         taken: Mapping[str, Any] = row["inputSchema"]["properties"]
         given = {
             argument.wire_name: _describe_once(taken[argument.wire_name], argument, described)
@@ -31,8 +31,9 @@ def list_briefly(tools: Sequence[Tool]) -> list[dict[str, Any]]:
             if argument is not SOCKET
         }
         row["inputSchema"] = {**row["inputSchema"], "properties": given}
-        if tool.answer_fields is not None:
-            fields: Schema = {name: {} for name in tool.answer_fields}
+        names = tool.answer_fields
+        if names is not None:
+            fields: Schema = {name: {} for name in names}
             is_new = fields not in answers
             answers.append(fields)
             row["outputSchema"] = {"type": "object"} | ({"properties": fields} if is_new else {})

@@ -184,8 +184,13 @@ class Tool(ToolFacts):
         return self.deadline_s(arguments) if callable(self.deadline_s) else self.deadline_s
 
     @cached_property
+    def _hints(self) -> Mapping[str, Any]:
+        """Return the types of the function. Reading them takes most of the time of a listing."""
+        return get_type_hints(self.run, include_extras=True)
+
+    @cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        return (*arguments_of(self.run), SOCKET)
+        return (*arguments_of(self.run, self._hints), SOCKET)
 
     @cached_property
     def spellings(self) -> dict[str, Argument]:
@@ -203,23 +208,28 @@ class Tool(ToolFacts):
 
     @cached_property
     def output_schema(self) -> Schema | None:
-        return output_schema(get_type_hints(self.run)["return"])
+        return output_schema(self._hints["return"])
 
     @property
     def listing(self) -> dict[str, Any]:
         """Return the tool as tools/list shows it."""
-        row: dict[str, Any] = {
+        output = {"outputSchema": self.output_schema} if self.output_schema is not None else {}
+        return self.listing_without_answer | output
+
+    @property
+    def listing_without_answer(self) -> dict[str, Any]:
+        """Return the tool as tools/list shows it, without the schema of its answer."""
+        return {
             "name": self.exposed_name,
             "description": self.description,
             "inputSchema": schema_for_listing(self.input_schema),
             "annotations": self.effect.hints,
         }
-        return row | ({"outputSchema": self.output_schema} if self.output_schema is not None else {})
 
     @property
     def answer_fields(self) -> Sequence[str] | None:
         """Return the names of the fields that every answer has; None for an answer without a schema."""
-        return list_answer_fields(get_type_hints(self.run)["return"])
+        return list_answer_fields(self._hints["return"])
 
 
 def tool(

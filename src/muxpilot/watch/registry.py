@@ -10,12 +10,13 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from muxpilot.errors import MuxpilotError, NotFound, Refused
 from muxpilot.jobs.job_records import Job
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.jobs.server_jobs import ServerJobs
+from muxpilot.records import mutable_object
 from muxpilot.tasks import TaskSet, cancel_and_wait
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, Tmux
@@ -47,7 +48,7 @@ PlanTakenOver = Callable[[Tmux, PaneId, WatchWork], Awaitable[WatchPlan]]
 MayWatch = Callable[[Tmux, PaneId], Awaitable[bool]]
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class _RunningWatch:
     """A background watch that this muxpilot runs. `is_settled` when it has begun to wait, or has ended."""
 

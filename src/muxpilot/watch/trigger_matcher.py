@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from muxpilot.records import mutable_record
 from muxpilot.terminal.line_drawing import DrawnLetters
 from muxpilot.terminal.lines import LineBatch, LineSplitter
 from muxpilot.watch.line_matcher import FindsLine, LineMatch
@@ -18,7 +19,7 @@ _LONGEST_DETAIL = 500
 Fired = dict[int, str]
 
 
-@dataclass(slots=True)
+@mutable_record
 class TriggerMatches:
     """What a piece of output did: triggers that fired, new lines, and whether the screen changed."""
 

@@ -72,11 +72,17 @@ def _is_this_machine(name: str | None) -> bool:
     return name is not None and (name == "localhost" or is_loopback(name))
 
 
-async def send_refusal(send: Send, refusal: HttpRefusal) -> None:
-    """Send the response of a refused request."""
+async def send_refusal(
+    send: Send, refusal: HttpRefusal, *, before_end: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Send the response of a refused request. `before_end` runs when the client can read it as a whole."""
     trace.info("request refused", status=refusal.status, reason=refusal)
     body = refusal.body
     headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    if before_end is not None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await before_end()
+        body = b""
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from muxpilot.server.fd_streams import LARGEST_LINE
+from muxpilot.server.http_checks import PATH, HttpChecks
+from muxpilot.server.http_exchange import HttpRequest
+from muxpilot.web.asgi import Message
 from tests.rigs.http_server import (
     TOKEN,
     HttpClient,
@@ -111,6 +114,32 @@ async def test_a_body_that_says_that_it_is_too_large_is_not_read(web: HttpClient
     answer = await asyncio.wait_for(reader.read(1 << 16), LIMIT_S)
     assert answer.startswith(b"HTTP/1.1 413 ")
     await close(writer)
+
+
+@pytest.mark.parametrize("head", [[(b"content-length", b"104857600")], [(b"transfer-encoding", b"chunked")]])
+async def test_a_body_is_refused_before_the_rest_of_it_has_come(head: list[tuple[bytes, bytes]]) -> None:
+    """A client on a slow line reads the whole answer while it still sends."""
+    is_chunked = head[0][0] == b"transfer-encoding"
+    parts = [LARGEST_LINE + 1] * is_chunked + [1 << 16] * 4
+    done: list[str] = []
+
+    async def receive() -> Message:
+        """Return the next part of the body."""
+        done.append("received")
+        return {"type": "http.request", "body": b"x" * parts.pop(0), "more_body": bool(parts)}
+
+    async def send(message: Message) -> None:
+        done.append(f"sent {len(message.get('body', b''))}")
+
+    checks = HttpChecks(_refuse_all, token=None, is_local=True)
+    scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"host", b"localhost"), *head]}
+    await checks(scope, receive, send)
+    answer = ["sent 0", f"sent {len(f'A request may have at most {LARGEST_LINE} bytes.') + 1}"]
+    assert done == [*["received"] * is_chunked, *answer, *["received"] * 4, "sent 0"]
+
+
+async def _refuse_all(http: HttpRequest) -> None:
+    raise AssertionError("a body that is too large was passed on")
 
 
 async def test_who_sends_the_whole_of_it_first_reads_the_answer_too(web: HttpClient) -> None:

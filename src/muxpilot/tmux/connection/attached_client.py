@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from muxpilot.errors import ConnectionLost, MuxpilotError
+from muxpilot.records import mutable_record
 from muxpilot.tmux import version
 from muxpilot.tmux.connection import oneshot, reply_safety
 from muxpilot.tmux.connection.control import ControlClient, Listener
@@ -34,7 +35,7 @@ _DETACH_TIMEOUT_S = 0.5
 _HUB_POLL_S = 0.02
 
 
-@dataclass(slots=True)
+@mutable_record
 class AttachedClient:
     """The live connection to a tmux server: its client, its hub, and what is known of the server."""
 

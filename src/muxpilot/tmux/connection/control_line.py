@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from muxpilot.tmux.formats import MarkedFormat
 from muxpilot.tmux.hosts.endpoint import Command
 from muxpilot.tmux.quote import quote_for_control_line
 
@@ -17,7 +18,7 @@ def format_control_line(commands: Sequence[Command]) -> bytes:
 
 
 def _format_command(command: Command) -> bytes:
-    if command[0] in _REPEATED:
+    if command[0] in _REPEATED and command[-1].__class__ is not MarkedFormat:
         return _format_repeated(command)
     return _quote_words(command)
 

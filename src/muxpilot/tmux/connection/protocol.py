@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from muxpilot.records import record
+from muxpilot.records import mutable_record, record
 
 
 @record
@@ -85,7 +85,7 @@ class Notification:
 ControlEvent = CommandReply | UnsolicitedBlock | PaneOutput | Notification
 
 
-@dataclass(slots=True)
+@mutable_record
 class _PendingRequest:
     """A request that is not answered yet. It ends with its guard, or after a number of trusted blocks."""
 
@@ -108,7 +108,7 @@ class _PendingRequest:
         return not block.ok or len(self.blocks) == self.commands
 
 
-@dataclass(slots=True)
+@mutable_record
 class _OpenBlock:
     """A block that has begun. In a guarded request, lines are collected until the guard."""
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from muxpilot.errors import BadInput
+from muxpilot.records import mutable_record
 from muxpilot.shell_table.startup import start_with_marks, start_without_marks
 from muxpilot.terminal.escapes import PRIVATE_NUMBER
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
@@ -89,7 +90,7 @@ _LONGEST_COMMAND = 100_000  # the kernel accepts 128 kB for one argument
 _trace = area("tmux")
 
 
-@dataclass(slots=True)
+@mutable_record
 class Launch:
     """A program that is about to start in a pane: the launcher's argv, and the FIFO that controls it.
 

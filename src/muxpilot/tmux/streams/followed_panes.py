@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from muxpilot.records import mutable_object
 from muxpilot.tmux.ids import PaneId
 from muxpilot.tmux.streams.control_output import ControlOutputSource
 from muxpilot.tmux.streams.far_feed import FarFeed
@@ -17,7 +17,7 @@ PaneSource = PipeSource | JournalSource
 _ENDED_STREAMS_KEPT = 32
 
 
-@dataclass(slots=True, eq=False)
+@mutable_object
 class FollowedPane:
     """A pane's stream, the number of its followers, and its one source: a pipe, or a control client.
 
