@@ -275,6 +275,7 @@ def variants(argument: str, schema: dict[str, Any]) -> Iterator[Any]:
 SHORT = {"timeout": 0.3, "timeoutMs": 200, "timeoutSeconds": 1}
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", NAMES)
 async def test_hostile_text_is_only_text(rig: Rig, pane: Shell, name: str) -> None:
     tried = await bench(rig, name, pane)

@@ -45,28 +45,41 @@ def _describe_rules(settings: Settings, policy: Policy) -> Iterator[str]:
         yield "off (security.enabled is false)"
         return
     yield from _describe_preset(settings.security)
+    yield from _describe_closed_tools(policy)
+    yield from _describe_targets(policy)
+    yield from _describe_commands(settings.security, policy)
+    if settings.security.redact:
+        yield f"security.redact is true, patterns of your own: {len(settings.security.redact_patterns)}"
+    elif policy == Policy(person_pause_s=policy.person_pause_s):
+        yield "everything is allowed"
+
+
+def _describe_closed_tools(policy: Policy) -> Iterator[str]:
     for key in dict.fromkeys(policy.closing_keys.values()):
         names = [name for name, closing in policy.closing_keys.items() if closing == key]
         yield f"{key} closes {len(names)} tools: {', '.join(names)}"
+
+
+def _describe_targets(policy: Policy) -> Iterator[str]:
     lists = {"sockets": policy.sockets, "sessions": policy.sessions, "panes": policy.panes}
     for name, allowed in lists.items():
         if allowed is not None:
             yield f"security.allowed_{name}: {', '.join(sorted(allowed)) or 'none'}"
     if not policy.allows_foreign:
         yield "security.allow_foreign is false"
+
+
+def _describe_commands(security: SecuritySettings, policy: Policy) -> Iterator[str]:
+    """Yield which commands are refused, and for which calls and commands a person is asked."""
     if not policy.allows_raw_mode:
         yield "security.allow_raw_mode is false"
     if policy.commands is not None:
-        rule = settings.security.command_filter
+        rule = security.command_filter
         yield f"security.command_filter: {rule.mode}, patterns: {len(rule.patterns)}"
     if policy.asking_keys:
         yield f"security.ask: a person must allow {', '.join(policy.asking_keys)}"
     for asked in policy.asked_commands:
         yield f"{asked.key}: a person must allow matching commands, patterns: {len(asked.rule.patterns)}"
-    if settings.security.redact:
-        yield f"security.redact is true, patterns of your own: {len(settings.security.redact_patterns)}"
-    elif policy == Policy(person_pause_s=policy.person_pause_s):
-        yield "everything is allowed"
 
 
 def _describe_preset(security: SecuritySettings) -> Iterator[str]:

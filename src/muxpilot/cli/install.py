@@ -53,24 +53,27 @@ def run(settings: Settings, arguments: Namespace) -> int:
 
 def _uninstall(client: ClientConfig, arguments: Namespace, *, is_user: bool) -> int:
     """Take muxpilot out of every file that the client would read."""
-    found = False
-    for path in client.files(is_user=is_user):
-        before = _read_text(path)
-        if not before:
-            continue
-        after = _edit(path, lambda: remove_entry(before, path.suffix, client.section))  # noqa: B023 - called here
-        if arguments.only_print:
-            _print_file(path, after)
-        elif after != before:
-            if after:
-                _back_up(path)
-            _write(path, after)
-            print(f"Removed muxpilot from {path}." if after else f"Removed {path}: it had nothing else.")
-        found = found or after != before
-    if not found and not arguments.only_print:
-        places = " or ".join(str(path) for path in client.files(is_user=is_user))
-        print(f"There is no muxpilot in {places}. {_UNTOUCHED}")
+    files = client.files(is_user=is_user)
+    changed = [path for path in files if _remove_from(path, client, only_print=arguments.only_print)]
+    if not changed and not arguments.only_print:
+        print(f"There is no muxpilot in {' or '.join(map(str, files))}. {_UNTOUCHED}")
     return 0
+
+
+def _remove_from(path: Path, client: ClientConfig, *, only_print: bool) -> bool:
+    """Take muxpilot out of a file, or only print what would be left. Return whether it was in there."""
+    before = _read_text(path)
+    if not before:
+        return False
+    after = _edit(path, lambda: remove_entry(before, path.suffix, client.section))
+    if only_print:
+        _print_file(path, after)
+    elif after != before:
+        if after:
+            _back_up(path)
+        _write(path, after)
+        print(f"Removed muxpilot from {path}." if after else f"Removed {path}: it had nothing else.")
+    return after != before
 
 
 def _file_to_change(client: ClientConfig, *, is_user: bool) -> Path:

@@ -130,18 +130,23 @@ def find_input(node: Node) -> Iterator[Word | None]:
     inner: Node | None = None
     at: Node | None = node
     while at is not None:
-        for child in at.children:
-            if child.type == "herestring_redirect":
-                yield unquote(source_of(child.children[-1]))
-            elif child.type == "heredoc_redirect" and child != inner:
-                yield _here_document(child)
-            elif child.type == "file_redirect" and source_of(child).lstrip("0123456789").startswith("<"):
-                yield None
+        yield from _find_redirected_input(at, inner)
         if at.type == "pipeline" and inner is not None and at.children[0] != inner:
             yield None
         if at.type in ("heredoc_redirect", "function_definition"):
             yield None
         inner, at = at, at.parent
+
+
+def _find_redirected_input(node: Node, inner: Node | None) -> Iterator[Word | None]:
+    """Yield what each redirection of stdin gives, None for a file. `inner` does not get its own text."""
+    for child in node.children:
+        if child.type == "herestring_redirect":
+            yield unquote(source_of(child.children[-1]))
+        elif child.type == "heredoc_redirect" and child != inner:
+            yield _here_document(child)
+        elif child.type == "file_redirect" and source_of(child).lstrip("0123456789").startswith("<"):
+            yield None
 
 
 def _here_document(node: Node) -> Word:
