@@ -42,13 +42,13 @@ display-message | message duration=3 paneId? | shown
 capture-pane | paneId=main lines? colors=false start? end? join=false |
 read-pane | paneId=main since? maxLines=100 grep? | paneId text cursor newLines missedLines truncated alternateScreen
 search-panes | query mode=literal paneIds? sessionId? maxMatches=50 contextLines=2 | matches truncated
-read-screen | paneId rows? columns? | paneId width height rows cursor highlighted title alternateScreen
+read-screen | paneId=main rows? columns? | paneId width height rows cursor highlighted title alternateScreen
 screenshot-pane | paneId=main output=image theme=dark path? |
 record-pane | paneId=main action path? | paneId recording path seconds bytes
 send-keys | paneId=main keys literal=true enter=false repeat=1 delayMs? force=false until? timeoutMs=5000 | paneId
 paste-text | paneId=main content enter=false force=false until? timeoutMs=5000 | paneId bytes
 send-hex | paneId=main hex | paneId bytes
-send-mouse | paneId row column button=left action=click toRow? toColumn? until? timeoutMs=5000 | paneId
+send-mouse | paneId=main row column button=left action=click toRow? toColumn? until? timeoutMs=5000 | paneId
 write-to-display | paneId=main text clear=false | paneId
 execute-command | paneId=main command timeoutSeconds=30 waitMs? queue=false cwd? env? rawMode=false noEnter=false delayMs? maxOutputBytes=16384 | commandId paneId pane status exitCode output outputTruncated timedOut waitingForInput waitingFor elapsedMs cursor
 get-command-result | commandId waitMs=0 maxOutputBytes=16384 offsetBytes? | commandId paneId pane status exitCode output outputTruncated timedOut waitingForInput waitingFor elapsedMs cursor

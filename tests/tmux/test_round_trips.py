@@ -201,7 +201,7 @@ async def test_a_key_is_a_key_and_never_its_name(tmux: Tmux, folder: Path) -> No
         *(keys.find_key(f"^{base}") for base in bases),
     ]
     known = sorted({word for word in spelled if word is not None})
-    assert len(known) > 700
+    assert len(known) > 500
     await tmux.connection.run(*(("bind-key", "-T", "test", "--", word, "refresh-client") for word in known))
 
 

@@ -125,6 +125,13 @@ async def test_a_window_moves_to_another_session(call: Call, pane: Shell) -> Non
     ]
 
 
+async def test_a_window_that_is_there_already_stays(call: Call, pane: Shell) -> None:
+    made = await pane(SLEEP)
+    answer = await call("move-window", windowId=made.window, targetSessionId=made.session, targetIndex=0)
+    assert answer == {"windowId": made.window, "sessionId": made.session, "index": 0}
+    assert [(row["id"], row["index"]) for row in await rows(call, made)] == [(made.window, 0)]
+
+
 async def test_an_index_that_is_taken_is_said(call: Call, fails: Fails, pane: Shell) -> None:
     made, target = await pane(SLEEP), await pane(SLEEP)
     await call("create-window", sessionId=made.session, command=SLEEP)

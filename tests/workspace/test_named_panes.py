@@ -131,6 +131,8 @@ READERS: list[tuple[str, dict[str, Any]]] = [
     ("split-pane", {}),
     ("run-in-repl", {"input": "x"}),
     ("send-enter", {}),
+    ("read-screen", {}),
+    ("send-mouse", {"row": 0, "column": 0}),
     ("notify-when", {}),
     ("list-commands", {}),
 ]
@@ -151,6 +153,15 @@ async def test_tools_that_read_watch_or_kill_refuse_and_say_which_panes_there_ar
         result = (await wire.call("run-on", command="true", panes=[{"paneId": "serve"}]))["results"][0]
         assert result["status"] == "lost"
     assert len(windows(place)) == 2
+
+
+async def test_the_screen_and_the_mouse_are_those_of_main_where_no_pane_is_given(place: Place) -> None:
+    async with one_server(place) as wire:
+        await run(wire, "true", paneId="other")
+        pane = (await run(wire, "true"))["paneId"]
+        assert (await wire.call("read-screen"))["paneId"] == pane
+        said = await refusal(wire, "send-mouse", row=0, column=0)
+    assert said.startswith(f"The program in pane {pane!r} has not asked for the mouse.")
 
 
 async def test_a_pane_whose_shell_has_ended_is_opened_again(place: Place) -> None:

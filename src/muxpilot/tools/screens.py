@@ -17,7 +17,7 @@ from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.rows import PaneDone
 from muxpilot.toolkit.spec import PRIMITIVE, Effect, tool
 from muxpilot.tools.act_and_see import ActAnswer, TimeoutMs, UntilAgain, act, act_deadline, mask_screen
-from muxpilot.tools.context import Context
+from muxpilot.tools.context import Context, MainPane
 from muxpilot.watch.act_and_see import ScreenCursor, to_grid
 
 _LONGEST_TITLE = 256  # any program in the pane can set it
@@ -46,7 +46,7 @@ class PaneScreen:
 
 @tool(Effect.READ, PRIMITIVE, "capture")
 async def read_screen(
-    ctx: Context, pane_id: PaneId, rows: SpanArgument = None, columns: SpanArgument = None
+    ctx: Context, pane_id: MainPane, rows: SpanArgument = None, columns: SpanArgument = None
 ) -> PaneScreen:
     """Get the screen of a pane as data: rows, cursor, and the highlighted texts, such as a selected item."""
     title = (await ctx.tmux.panes.get(pane_id)).title
@@ -93,7 +93,7 @@ def _parse_span(argument: str, given: list[int] | None, size: int) -> Span:
 )
 async def send_mouse(
     ctx: Context,
-    pane_id: PaneId,
+    pane_id: MainPane,
     row: Annotated[int, "From 0", Place],
     column: Annotated[int, "From 0", Place],
     button: Button = "left",

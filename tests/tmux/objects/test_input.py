@@ -84,6 +84,7 @@ async def test_keys_arrive_as_a_terminal_would_send_them(tmux: Tmux, tmp_path: P
         assert await reader.read_new() == data, keys
 
 
+@pytest.mark.tmux_since(3, 3, "it does not know the key C-/")
 async def test_no_key_is_typed_by_its_name(tmux: Tmux, tmp_path: Path) -> None:
     reader = await open_reader(tmux, tmp_path)
     bases = [

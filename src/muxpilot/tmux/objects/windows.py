@@ -100,6 +100,8 @@ class Windows:
         """Move a window to another session, in the background. Return its index there."""
         if index is not None and not 0 <= index <= _LARGEST_INDEX:
             raise BadInput(f"The index {index} is out of range.", "Use 0 or more.")
+        if index is not None and (window, index) in [(row.id, row.index) for row in await self.list(session)]:
+            return index  # tmux refuses to move a window to its own place
         target = f"{session}:{'' if index is None else index}"
         await self._connection.run(("move-window", "-d", "-s", window, "-t", target))
         return next(row.index for row in await self.list(session) if row.id == window)
