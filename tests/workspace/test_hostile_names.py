@@ -69,7 +69,11 @@ async def test_a_session_of_that_name_is_meant_while_the_workspace_has_no_such_p
 
 
 async def test_a_name_that_no_pane_can_have_is_told_with_what_names_are(place: Place) -> None:
-    hint = "For a new pane, use up to 64 letters, digits, -, _ and ., and begin with a letter, a digit or _."
+    hint = (
+        "Use list-panes to see the panes there are. "
+        "The name of a new pane has at most 64 letters, digits, -, _ and ., "
+        "and begins with a letter, a digit or _."
+    )
     async with one_server(place) as wire:
         for name in ("my server", "é", ".x", "x" * 65):  # before there is a tmux server, and after
             said = await refusal(wire, "execute-command", paneId=name, command="true")

@@ -18,7 +18,8 @@ _MOST_KEPT = 4096
 # An id of tmux, or a target such as `session:window.pane`.
 _TARGET = re.compile(r"[$@%=]|.*:", re.DOTALL)
 _HOW_TO_NAME = (
-    "For a new pane, use up to 64 letters, digits, -, _ and ., and begin with a letter, a digit or _."
+    "Use list-panes to see the panes there are. The name of a new pane has at most 64 letters, digits, -, _ "
+    "and ., and begins with a letter, a digit or _."
 )
 
 
