@@ -174,6 +174,8 @@ class WatchTiming:
     # The foreground program is looked at after this much silence, and then again, ever less often: reading
     # /proc for every chunk of output, or all the time in an idle pane, would cost more than the output.
     state_checks_s: tuple[float, ...] = (0.15, 0.3, 0.6, 1.2, 2.0)
+    # The rarest checks of all watches fall on the same moments, this far apart: together they cost a fifth.
+    shared_check_s: float = 1.0
     # While output comes, the foreground group is read this often at most. A command that never falls silent
     # would otherwise not be noticed.
     foreground_check_s: float = 0.02

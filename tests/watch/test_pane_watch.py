@@ -11,7 +11,7 @@ import pytest
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, SessionId, WindowId
 from muxpilot.tmux.streams import ExitStatus
-from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
+from muxpilot.watch.pane_watch import PaneWatch, WatchEvent, next_state_check
 from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter
 from muxpilot.watch.triggers import parse_triggers
 from muxpilot.watch.watch_start import WatchStart
@@ -122,6 +122,16 @@ async def test_output_puts_off_idle_and_quiet_begins_with_a_change() -> None:
     running = RunningWatch("idle:60,quiet:50")
     running.stream.feed(b"x")
     assert (await running.wait()).event == "quiet:50"
+
+
+def test_watches_in_which_nothing_happens_look_at_the_same_moments() -> None:
+    """Their looks are 1 to 2 s apart. Together they cost a fifth of as many that come one by one."""
+    timing = WatchTiming()
+    assert next_state_check(10.3, 0, timing) == pytest.approx(10.45)
+    assert {next_state_check(now, 4, timing) for now in (10.001, 10.3, 10.9)} == {12.0}
+    assert next_state_check(12.0, 5, timing) == 14.0
+    short = replace(timing, state_checks_s=(0.01,))
+    assert next_state_check(10.3, 9, short) == pytest.approx(10.31)
 
 
 async def test_a_cancelled_watch_ends_every_task_of_its_own() -> None:

@@ -289,8 +289,7 @@ class PaneWatch:
 
     async def _check_state(self, now: float) -> None:
         """Look at the foreground program, ever less often: it may begin to read without any output."""
-        pauses = self._timing.state_checks_s
-        self._state_due = now + pauses[min(self._state_checks, len(pauses) - 1)]
+        self._state_due = next_state_check(now, self._state_checks, self._timing)
         self._state_checks, self._state_checked_at = self._state_checks + 1, now
         if not self._start.has_begun():
             self._trace.debug("state not read", reason="the command is still queued")
@@ -365,6 +364,16 @@ class PaneWatch:
                 ignored_echoes=self._matcher.ignored_echoes,
             )
         return event
+
+
+def next_state_check(now: float, checks: int, timing: WatchTiming) -> float:
+    """Return when to look at the foreground program again, after so many looks in silence.
+
+    All watches in which nothing happens look at the same moments.
+    """
+    pause_s = timing.state_checks_s[min(checks, len(timing.state_checks_s) - 1)]
+    due, shared_s = now + pause_s, timing.shared_check_s
+    return due // shared_s * shared_s if pause_s >= 2 * shared_s else due
 
 
 async def _wait_for_first(tasks: Iterable[asyncio.Task[Any] | None], due: float) -> None:
