@@ -67,6 +67,14 @@ def test_the_lines_are_the_same_wherever_the_bytes_are_cut(data: bytes, expected
     assert lines_of(*(data[at : at + 1] for at in range(len(data)))) == expected
 
 
+@pytest.mark.parametrize(("data", "expected"), CASES)
+def test_the_lines_are_the_same_after_much_output_in_colours(data: bytes, expected: list[bytes]) -> None:
+    flood = b"\x1b[32mINFO\x1b[0m some \x1b[1mtext\x1b[m\x1b[K\r\n" * 200
+    for at in range(len(data) + 1):
+        lines = lines_of(flood + data[:at], data[at:])
+        assert lines == [b"INFO some text"] * 200 + expected
+
+
 @pytest.mark.parametrize(
     ("data", "bells"),
     [

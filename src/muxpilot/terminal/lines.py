@@ -76,7 +76,9 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> LineBatch:
         """Take the next bytes and return the lines that they complete."""
-        data = self._remove_strings(self._held + data)
+        data = self._remove_colours(self._held + data)
+        if ESC_BYTES in data or self._string_bytes is not None:
+            data = self._remove_strings(data)
         if self._letters is not None:
             data = self._letters.feed(data)
         bells = data.count(b"\x07")
@@ -97,11 +99,24 @@ class LineSplitter:
         line, self._line = self.open_line, b""
         return line
 
+    def _remove_colours(self, data: bytes) -> bytes:
+        """Return much data without colours if it has no other sequences, else as it is.
+
+        Most of what floods a pane is such, and to search it for strings would take most of the time.
+        """
+        self._held = b""
+        if self._string_bytes is not None or len(data) <= _MOST_SEARCHED or ESC_BYTES not in data:
+            return data
+        text, torn = _split_torn(data)
+        plain = _COMMON.sub(b"", text)
+        if ESC_BYTES in plain:
+            return data
+        self._held = torn
+        return plain
+
     def _remove_strings(self, data: bytes) -> bytes:
         """Return the data without strings: titles and images are not text. Hold a torn sequence back."""
         self._held = b""
-        if self._string_bytes is None and ESC_BYTES not in data:
-            return data
         pieces: list[bytes] = []
         at = 0
         while True:
@@ -129,10 +144,7 @@ class LineSplitter:
         return len(data)
 
     def _hold_back_torn(self, data: bytes) -> bytes:
-        torn = _TORN.search(data, max(0, len(data) - _LONGEST_SEQUENCE))
-        if torn is not None:
-            self._held = data[torn.start() :]
-            data = data[: torn.start()]
+        data, self._held = _split_torn(data)
         return _CUT.sub(b"", data)
 
 
@@ -151,6 +163,12 @@ def strip_sequences(data: bytes) -> bytes:
     if b"\x08" in data:
         data = _OVERTYPED.sub(b"", data)
     return data.translate(None, _CONTROLS)
+
+
+def _split_torn(data: bytes) -> tuple[bytes, bytes]:
+    """Split off the beginning of a sequence at the end of the data."""
+    torn = _TORN.search(data, max(0, len(data) - _LONGEST_SEQUENCE))
+    return (data, b"") if torn is None else (data[: torn.start()], data[torn.start() :])
 
 
 def _split_finished(data: bytes) -> tuple[bytes, bytes]:
