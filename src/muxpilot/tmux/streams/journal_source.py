@@ -30,7 +30,7 @@ from muxpilot.trace import Trace, area
 # The pane option with the name of the generation that the pane's pipe writes.
 JOURNAL_OPTION = "@muxpilot_journal"
 _ALREADY_PIPED = "taken"
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16
 # A pipe's program that has not created a file after this time cannot write into our folder.
 _START_LIMIT_S = 5.0
 

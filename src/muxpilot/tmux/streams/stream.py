@@ -27,7 +27,7 @@ NOT_HELD = "the pane's journal no longer holds it"
 _FAR = "of a pane on another host only the newest 1 MiB can be read"
 # So much of a journal is loaded at once; what is older stays in its files until it is asked for.
 LOADED_BYTES = 1 << 16
-_CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 16
 
 
 @record
