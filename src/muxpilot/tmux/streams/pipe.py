@@ -24,7 +24,7 @@ from muxpilot.tmux.streams.stream import ExitStatus, PaneStream
 from muxpilot.trace import Trace, area
 
 _PIPE_BYTES = 1 << 20
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16
 _ALREADY_PIPED = b"taken"
 
 
