@@ -32,7 +32,7 @@ from muxpilot.tmux.hosts.endpoint import Command, Endpoint
 from muxpilot.trace import Trace
 
 _SOCKET_BUFFER = 1 << 20
-_READ_SIZE = 1 << 18
+_READ_SIZE = 1 << 17
 _EXIT_TIMEOUT_S = 0.5
 _STDERR_TIMEOUT_S = 2.0
 _LONGEST_BANNER = 1 << 20
