@@ -96,7 +96,10 @@ def _refusal(needed: ApprovalNeeded, request: CallRequest, reply: Reply) -> Deni
     if reply.answered:
         return Denied(tool, needed.key, f"a person said no ({reply.how})")
     if reply.how.partition(" ")[0].endswith(":"):  # the way that was used, and what happened
-        return Denied(tool, needed.key, f"a person must allow it ({reply.how})")
+        error = Denied(tool, needed.key, f"a person must allow it ({reply.how})")
+        if not reply.by:  # the time was over before a person decided
+            error.hint = "Call again when a person is there to answer."
+        return error
     error = Denied(tool, needed.key, "a person must allow it, and none could be asked")
     error.hint = f"Let a person attach with: {reply.how} (or start muxpilot view), and call again."
     return error
