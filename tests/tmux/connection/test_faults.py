@@ -271,6 +271,33 @@ async def test_leaving_while_the_connection_is_being_made_leaves_no_process(
     assert call.done()
 
 
+async def test_clients_that_were_given_up_one_after_the_other_do_not_crash_a_stopped_tmux(
+    socket: str, binary: str, raw: Raw, server: int
+) -> None:
+    """tmux 3.3a crashes if it finds a second control client in its queue when it continues."""
+    with stop_process(server):
+        for _ in range(5):
+            await give_up_while_attaching(Tmux(socket, binary=binary))
+    async with Tmux(socket, binary=binary) as engine:
+        assert [row.name for row in await engine.sessions.list()] == ["mine"]
+        assert (await engine.connection.server_process())[0] == server
+    await eventually(lambda: has_no_hub(raw))
+
+
+async def give_up_while_attaching(engine: Tmux) -> None:
+    """Close a connection whose client process runs, and waits for a tmux that is stopped."""
+    before = children()
+    call = asyncio.create_task(engine.sessions.list())
+    await eventually(lambda: asyncio.sleep(0, children() - before))
+    await engine.close()
+    await asyncio.wait([call], timeout=SOON_S)
+    assert isinstance(call.exception(), ConnectionLost)
+
+
+async def has_no_hub(raw: Raw) -> bool:
+    return "hub" not in raw("list-sessions")
+
+
 async def test_a_call_that_is_under_way_when_we_leave_opens_nothing_again(
     socket: str, binary: str, raw: Raw, server: int
 ) -> None:

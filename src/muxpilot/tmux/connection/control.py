@@ -27,6 +27,7 @@ from muxpilot.tmux.connection.protocol import (
     UnsolicitedBlock,
 )
 from muxpilot.tmux.connection.request_log import log_when_answered
+from muxpilot.tmux.connection.unfinished_attach import UnfinishedAttach
 from muxpilot.tmux.hosts.child_process import die_with_parent, kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
 from muxpilot.trace import Trace
@@ -92,6 +93,9 @@ class ControlClient:
         A request that is sent before the first answer may overtake the commands, and be run while the client
         has no session yet.
         """
+        unfinished = UnfinishedAttach(endpoint)
+        await unfinished.wait_until_tmux_answers()
+        unfinished.begin()
         our_end, client_end = socket.socketpair()
         with client_end:
             our_end.setblocking(False)  # noqa: FBT003 - it has no name
@@ -113,6 +117,7 @@ class ControlClient:
         trace = endpoint.trace.child(client=process.pid)
         client = cls(our_end, process, listener, trace=trace, banner_end=endpoint.banner_end)
         await client._wait_until_attached(endpoint, started_at)
+        unfinished.end()  # not if we are cancelled, or killed: then tmux has not let the client in yet
         return client
 
     async def _wait_until_attached(self, endpoint: Endpoint, started_at: float | None) -> None:

@@ -13,7 +13,7 @@ from muxpilot.errors import NoTmux
 from muxpilot.tmux.connection.failures import error_from_message
 from muxpilot.tmux.connection.protocol import Block, CommandReply
 from muxpilot.tmux.connection.request_log import log_process
-from muxpilot.tmux.hosts.child_process import kill_group
+from muxpilot.tmux.hosts.child_process import close_pipes, kill_group
 from muxpilot.tmux.hosts.endpoint import Command, Endpoint
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ async def _run_process(
         out, err = endpoint.strip_banner(*await process.communicate(given or None))
     finally:
         await kill_group(process)
+        close_pipes(process)
         trace = endpoint.trace
         log_process(trace, commands, started, flags=" ".join(flags), status=process.returncode)
     return out, err, process.returncode

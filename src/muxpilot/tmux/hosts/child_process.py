@@ -83,3 +83,12 @@ async def kill_group(process: asyncio.subprocess.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _EXIT_TIMEOUT_S)
+
+
+def close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Close our ends of a process's pipes, once it has ended and no more of its output is wanted.
+
+    A tmux that is stopped holds the other ends, which its client has passed to it. asyncio would wait for
+    them, and print a traceback when its loop ends first.
+    """
+    process._transport.close()  # type: ignore[attr-defined]  # asyncio has no other way

@@ -158,6 +158,10 @@ class Endpoint:
         digest = blake2b(os.fsencode(os.path.realpath(self.socket)), digest_size=8).hexdigest()
         return str(muxpilot_folder() / f"{digest}{LOCK_SUFFIX}")
 
+    def unfinished_attach_file(self) -> str:
+        """Return the file that is there while a control client attaches, or after it was given up."""
+        return self._attach_lock_file().removesuffix(LOCK_SUFFIX) + ".attaching"
+
     def find_program(self) -> str:
         """Return the path of the program to start, or raise NoTmux."""
         found = shutil.which(self.binary)
