@@ -117,6 +117,14 @@ def test_explain_of_what_is_no_tool_is_refused(run: Run, place: Place, tool: str
             "[security.command_filter]\npatterns = ['(']\n",
             "bad.toml:2: security.command_filter.patterns: '(' is not a pattern.",
         ),
+        (
+            "[security.command_filter]\npatterns = ['^rm']\n",
+            "bad.toml:2: security.command_filter.patterns without mode does nothing. Set mode to denylist",
+        ),
+        (
+            "[security.command_filter]\nask_patterns = ['(']\n",
+            "bad.toml:2: security.command_filter.ask_patterns: '(' is not a pattern.",
+        ),
         ('[ssh]\nremote = "x \'y"\n', "bad.toml:2: ssh.remote: The ssh destination"),
         ("[audit]\npath = ''\n", "bad.toml:2: audit.path is empty."),
         ("[audit]\npath = '/none/x'\n", "The audit log /none/x cannot be written"),

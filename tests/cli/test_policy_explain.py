@@ -14,6 +14,13 @@ from tests.rigs.policies import PolicyPlace, place_with_sessions
 
 Explain = Callable[..., tuple[int, str]]
 
+DENIES_AND_ASKS = r"""
+[security.command_filter]
+mode = "denylist"
+patterns = ['^rm\b.* -[a-zA-Z]*[rR]']
+ask_patterns = ['^git\b.*\bpush\b']
+"""
+
 
 @pytest.fixture
 def place() -> Iterator[PolicyPlace]:
@@ -151,6 +158,19 @@ def test_a_target_is_told_missing_where_no_tmux_runs(run: Run, tmp_path: Path) -
             {"paneId": "%0", "command": "true && git push"},
             "ask: security.command_filter: 'git push' must be allowed by a person",
         ),
+        (
+            DENIES_AND_ASKS,
+            "execute-command",
+            {"paneId": "%0", "command": "git -C lib push"},
+            "ask: security.command_filter: 'git -C lib push' must be allowed by a person",
+        ),
+        (
+            DENIES_AND_ASKS,
+            "execute-command",
+            {"paneId": "%0", "command": "git push && rm -rf x"},
+            "deny: security.command_filter: 'rm -rf x' is in the denylist",
+        ),
+        (DENIES_AND_ASKS, "execute-command", {"paneId": "%0", "command": "ls"}, "allow: no rule denies it"),
         (
             'preset = "read-only"',
             "send-keys",

@@ -46,6 +46,7 @@ redact_patterns = ["x"]
 [security.command_filter]
 mode = "denylist"
 patterns = ["^rm"]
+ask_patterns = ["^git push"]
 [security.tools]
 mode = "allow"
 items = ["@read"]

@@ -44,6 +44,9 @@ class CommandFilter:
     patterns: tuple[str, ...] = key(
         "RE2 expressions, found anywhere in a statement unless anchored", default=()
     )
+    ask_patterns: tuple[str, ...] = key(
+        "the same: a person is asked about a statement that matches, whatever `mode` is", default=()
+    )
 
 
 @record

@@ -137,14 +137,24 @@ def _normalize_socket(socket: str) -> str:
 
 def _compile_command_rule(settings: Settings) -> CommandRule | None:
     rule = settings.security.command_filter
-    where = settings.origin.locate("security.command_filter.patterns")
+    patterns = _compile_patterns(settings, "patterns", rule.patterns)
+    lines = settings.origin.lines
+    if "security.command_filter.patterns" in lines and "security.command_filter.mode" not in lines:
+        where = settings.origin.locate("security.command_filter.patterns")
+        raise BadInput(f"{where} without mode does nothing.", "Set mode to denylist, allowlist, ask or off.")
+    return None if rule.mode == "off" else CommandRule(rule.mode == "allowlist", patterns)
+
+
+def _compile_patterns(settings: Settings, name: str, texts: Sequence[str]) -> tuple[Any, ...]:
+    """Compile the patterns of a key of the command filter. Raise BadInput that names the key's line."""
     patterns = []
-    for text in rule.patterns:
+    for text in texts:
         try:
-            patterns.append(compile_regex(text, "patterns"))
+            patterns.append(compile_regex(text, name))
         except BadInput as error:
+            where = settings.origin.locate(f"security.command_filter.{name}")
             raise BadInput(f"{where}: {text[:60]!r} is not a pattern. {error}") from None
-    return None if rule.mode == "off" else CommandRule(rule.mode == "allowlist", tuple(patterns))
+    return tuple(patterns)
 
 
 def _find_closed_tools(settings: Settings, tools: Sequence[Tool]) -> dict[str, str]:
@@ -173,10 +183,12 @@ def _find_asking_tools(settings: Settings, tools: Sequence[Tool]) -> dict[str, s
 def _find_asked_commands(settings: Settings) -> tuple[AskedCommands, ...]:
     """Return the rules for commands that ask a person first: those of the filter, and of the preset."""
     found: list[AskedCommands] = []
-    if settings.security.command_filter.mode == "ask":
-        rule = _compile_command_rule(settings)
-        assert rule is not None
-        found.append(AskedCommands(COMMAND_FILTER, _rule_that_asks(rule.patterns)))
+    rule = settings.security.command_filter
+    asked = _compile_patterns(settings, "ask_patterns", rule.ask_patterns)
+    if rule.mode == "ask":
+        asked = (*_compile_patterns(settings, "patterns", rule.patterns), *asked)
+    if asked or rule.mode == "ask":
+        found.append(AskedCommands(COMMAND_FILTER, _rule_that_asks(asked)))
     if settings.security.preset != SecuritySettings().preset:
         from muxpilot.config.presets import PRESETS  # most runs have none
 
