@@ -106,6 +106,17 @@ async def test_what_is_typed_elsewhere_is_written(app: App, folder: Path) -> Non
     assert line["ms"] >= 0
 
 
+async def test_a_call_that_names_no_pane_is_written_with_the_pane_that_it_meant(
+    app: App, folder: Path
+) -> None:
+    opened = await app.dispatch.call("execute-command", {"command": "true"})
+    assert opened.structured is not None, opened.text
+    await app.dispatch.call("execute-command", {"command": "true"})
+    await app.dispatch.call("capture-pane", {})
+    lines = lines_of(folder / "log")
+    assert [line.get("paneId") for line in lines] == [opened.structured["paneId"]] * 3
+
+
 async def test_a_command_and_a_watch_are_named_by_their_ids(app: App, folder: Path) -> None:
     made = await app.dispatch.call("create-session", {})
     assert made.structured is not None, made.text

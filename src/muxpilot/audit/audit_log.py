@@ -133,7 +133,16 @@ def _describe_arguments(record: CallRecord) -> Mapping[str, Any]:
             found[name] = redact(resolved.get(argument.name, value))
         else:
             found[name] = redact(value, name)
-    return found
+    return {**found, **_describe_default_pane(record)}
+
+
+def _describe_default_pane(record: CallRecord) -> dict[str, Any]:
+    """Return the pane that was meant by a call that named none."""
+    request = record.request
+    if request is None or {"paneId", "pane_id"} & record.raw.keys():
+        return {}
+    pane = request.arguments.get("pane_id")
+    return {"paneId": pane} if isinstance(pane, PaneId) else {}
 
 
 def _describe_opened(record: CallRecord) -> dict[str, Any]:
