@@ -23,7 +23,7 @@ BLOCKS = {
     "input.md": (0,),
     "operating.md": (0,),
     "pictures.md": (0,),
-    "policy.md": (0,),
+    "policy.md": (0, 1),
     "reading.md": (0,),
     "redaction.md": (0,),
     "sessions.md": (0, 1, 2),
@@ -94,13 +94,15 @@ def free_port() -> str:
 
 
 def prepare(place: Place, page: str) -> None:
-    """Make the folder that the examples are run in, and the configuration that the page shows first."""
+    """Make the folder that the examples are run in, and the configurations that the page shows."""
     (place.home / "project").mkdir()
     (place.home / ".bashrc").write_text("PS1='$ '\n")
     (place.home / ".bash_profile").write_text("PS1='$ '\n")
-    shown = re.search(r"^```toml\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
-    if shown:
-        (place.home / "project" / "work.toml").write_text(shown[1])
+    text = (DOCS / page).read_text()
+    shown = re.findall(r"^```toml\n(.*?)^```", text, re.M | re.S)[:1]
+    named = re.findall(r"This is `(\w+\.toml)`:\n\n```toml\n(.*?)^```", text, re.M | re.S)
+    for name, toml in (*(("work.toml", first) for first in shown), *named):
+        (place.home / "project" / name).write_text(toml)
 
 
 @pytest.mark.timeout(180)
