@@ -203,3 +203,16 @@ async def test_commands_run_on_a_full_disk_and_what_is_not_kept_is_told(
         assert witness.ended().count(asked.number) == 1
         (tiny_disk / "filler").unlink()
         await run_next(wire, witness, pane)
+
+
+async def test_muxpilots_one_after_the_other_use_a_pane_on_a_disk_that_was_full_before(
+    place: Place, witness: Witness, tiny_disk: Path
+) -> None:
+    """A journal that was begun there would drop what the shell answers to the second one."""
+    fill_disk(tiny_disk)
+    async with one_server(place) as first:
+        pane = await create_pane(place, first)
+        await run_next(first, witness, pane)
+    for _ in range(2):
+        async with one_server(place) as wire:
+            await run_next(wire, witness, pane)

@@ -32,6 +32,7 @@ _GENERATION_NAME = re.compile("[0-9]{4,9}-[0-9a-f]{6}")
 END_FILE = "end"
 PID_FILE = "pid"
 EXIT_MARK_FILE = "exit_mark"
+_ROOM_FILE = "room"
 NONCE_FILE = "nonce"
 TEXT_BEFORE_FILE = "text_before"
 REPLACED_FILE = "replaced"
@@ -105,6 +106,14 @@ class Generation:
     def nonce(self) -> str:
         """Return the nonce of the shell that muxpilot started; empty if it started none."""
         return _read_fact(self.path / NONCE_FILE)
+
+    def check_room(self) -> None:
+        """Raise OSError if nothing can be written here: the disk, or the user's quota, is full."""
+        probe = self.path / _ROOM_FILE
+        try:
+            _write_fact(probe, "\n")
+        finally:
+            probe.unlink(missing_ok=True)
 
     def write_nonce(self, nonce: str) -> None:
         """Write the nonce of the shell that is about to start."""

@@ -81,6 +81,10 @@ class PaneJournals:
                 generation.write_exit_mark(exit_mark)
             if nonce:
                 generation.write_nonce(nonce)
+            if not exit_mark and not nonce:
+                # On a full disk all output would be dropped, and with it the marks of the shell. A control
+                # client, which is used where there is no journal, loses nothing.
+                generation.check_room()
         except (OSError, MuxpilotError) as error:
             self._trace.warning("no journal can be kept", pane=pane, error=error)
             return None
