@@ -7,7 +7,9 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from muxpilot import __version__
 from muxpilot.cli.main import CLIENTS as OFFERED
 from muxpilot.config.flags import load_settings
-from muxpilot.config.model import SHELL_TYPES
+from muxpilot.config.model import MIB, SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.errors import BadInput
 from muxpilot.mcp_clients.table import CLIENTS
@@ -207,6 +209,24 @@ def test_a_tmux_that_hangs_or_does_not_run_is_told(
         shim.chmod(0o755)
         words = f"FAIL  The program 'tmux' does not report its version: {reason}. Install"
         assert words in run("doctor")[1]
+
+
+def test_doctor_tells_where_output_is_kept_and_whether_there_is_room(
+    run: Run, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disk_with(free: int) -> Callable[[object], SimpleNamespace]:
+        return lambda path: SimpleNamespace(f_bavail=free, f_frsize=MIB)
+
+    expected = {
+        0: "FAIL  output of panes is kept in ",
+        100: "100 MiB free there, and up to 512 MiB wanted\n",
+        600: "600 MiB free there\n",
+    }
+    for free, words in expected.items():
+        monkeypatch.setattr("muxpilot.cli.doctor.os.statvfs", disk_with(free))
+        assert words in run("--socket", place.socket, "doctor")[1]
+    Path("c.toml").write_text("[tracking]\njournal = false\n")
+    assert "is kept in memory only" in run("--config", "c.toml", "--socket", place.socket, "doctor")[1]
 
 
 @pytest.mark.parametrize(

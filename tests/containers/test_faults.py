@@ -93,6 +93,8 @@ async def test_a_tmux_that_does_not_start_says_why() -> None:
 async def test_what_the_command_prints_is_told() -> None:
     told = await ask("sh -c 'echo Error: No such container: web >&2; exit 1'")
     assert "does not lead to a shell: Error: No such container: web. Try sh -c" in told
+    told = await ask("sh -c 'echo Is the docker daemon running? >&2; exit 1'")
+    assert "does not lead to a shell: Is the docker daemon running? Try sh -c" in told
     assert "it exited without a message" in await ask("false")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import locale
+import os
 import shutil
 import sys
 from argparse import Namespace
@@ -13,11 +14,14 @@ from muxpilot import __version__
 from muxpilot.app import build_addresses
 from muxpilot.cli import doctor_policy
 from muxpilot.cli.doctor_policy import Finding
-from muxpilot.config.model import Settings
+from muxpilot.config.model import MIB, Settings
 from muxpilot.errors import BadInput, MuxpilotError, NoServer
+from muxpilot.journal.folders import first_usable
+from muxpilot.journal.journals import root_candidates
 from muxpilot.processes.proc import shows_system_calls
 from muxpilot.shell_table.rows import INSTALLED_NAMES
 from muxpilot.tmux import version
+from muxpilot.tmux.hosts.endpoint import muxpilot_folder
 from muxpilot.tmux.servers import DEFAULT_SERVER, TmuxServers
 
 _PATIENCE_S, _FAR_PATIENCE_S = 2.0, 12.0
@@ -30,6 +34,7 @@ def run(settings: Settings, arguments: Namespace) -> int:
         *_check_machine(settings),
         *asyncio.run(_check_servers(settings)),
         *_check_detection(),
+        _check_kept_output(settings),
         *policy,
     ]
     for finding in findings:
@@ -101,3 +106,17 @@ def _check_detection() -> Iterator[Finding]:
         yield Finding(
             is_good=True, text="no /proc: muxpilot judges what a program waits for by its terminal alone"
         )
+
+
+def _check_kept_output(settings: Settings) -> Finding:
+    """Check that there is room for what panes print."""
+    if not settings.tracking.journal:
+        return Finding(is_good=True, text="output of panes is kept in memory only: tracking.journal is false")
+    root = first_usable(root_candidates()) or muxpilot_folder()
+    disk = os.statvfs(root)
+    free = disk.f_bavail * disk.f_frsize
+    text = f"output of panes is kept in {root}: {free // MIB} MiB free there"
+    if free < MIB:
+        return Finding(is_good=False, text=f"{text}. Make room: other muxpilots do not know your commands.")
+    most = settings.tracking.journal_total_bytes
+    return Finding(is_good=True, text=text if free >= most else f"{text}, and up to {most // MIB} MiB wanted")

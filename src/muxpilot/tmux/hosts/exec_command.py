@@ -70,7 +70,8 @@ class ExecRoute(FarRoute):
             return Unavailable(
                 f"There is no {_SHELL} {self.place}: {why}.", f"muxpilot needs {_SHELL}, cat and tmux there."
             )
-        return Unreachable(f"{self.text!r} does not lead to a shell: {why}.", self._manual_check_hint)
+        end = "" if why.endswith(("?", "!")) else "."
+        return Unreachable(f"{self.text!r} does not lead to a shell: {why}{end}", self._manual_check_hint)
 
     def not_connected(self, limit: str) -> Unreachable:
         return Unreachable(f"{self.text!r} did not start a shell {limit}.", self._manual_check_hint)
