@@ -118,10 +118,6 @@ def test_explain_of_what_is_no_tool_is_refused(run: Run, place: Place, tool: str
             "bad.toml:2: security.command_filter.patterns: '(' is not a pattern.",
         ),
         (
-            "[security.command_filter]\npatterns = ['^rm']\n",
-            "bad.toml:2: security.command_filter.patterns without mode does nothing. Set mode to denylist",
-        ),
-        (
             "[security.command_filter]\nask_patterns = ['(']\n",
             "bad.toml:2: security.command_filter.ask_patterns: '(' is not a pattern.",
         ),
@@ -138,6 +134,15 @@ def test_a_bad_configuration_ends_the_program_with_one_clear_line(
     assert (code, out) == (2, "")
     assert err.startswith(f"muxpilot: {words}")
     assert err.count("\n") == 1
+
+
+def test_patterns_that_do_nothing_are_warned_of(
+    run: Run, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    Path("off.toml").write_text("[security.command_filter]\npatterns = ['^rm']\n")
+    code, out, _ = run("--config", "off.toml", "--socket", place.socket, "policy", "explain", "list-panes")
+    assert (code, out) == (0, "allow: no rule denies the tool; give arguments to judge a call\n")
+    assert "off.toml:2: security.command_filter.patterns does nothing: mode is off." in caplog.text
 
 
 def test_a_bad_destination_is_told_by_what_gave_it(

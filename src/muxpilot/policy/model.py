@@ -17,6 +17,9 @@ from muxpilot.records import record
 from muxpilot.tmux.hosts.routes import is_far_identity
 from muxpilot.tmux.servers import ServerAddress
 from muxpilot.toolkit.spec import Effect, Tool
+from muxpilot.trace import area
+
+_trace = area("policy")
 
 
 @record
@@ -138,10 +141,9 @@ def _normalize_socket(socket: str) -> str:
 def _compile_command_rule(settings: Settings) -> CommandRule | None:
     rule = settings.security.command_filter
     patterns = _compile_patterns(settings, "patterns", rule.patterns)
-    lines = settings.origin.lines
-    if "security.command_filter.patterns" in lines and "security.command_filter.mode" not in lines:
+    if patterns and rule.mode == "off":
         where = settings.origin.locate("security.command_filter.patterns")
-        raise BadInput(f"{where} without mode does nothing.", "Set mode to denylist, allowlist, ask or off.")
+        _trace.warning(f"{where} does nothing: mode is off. Set it to denylist, allowlist or ask")
     return None if rule.mode == "off" else CommandRule(rule.mode == "allowlist", patterns)
 
 
