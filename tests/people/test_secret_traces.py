@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import mcp_types as types
 import pytest
 from mcp.client.session import ClientSession
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.rigs.asking import (
     READER,
@@ -27,8 +24,9 @@ from tests.rigs.asking import (
 )
 from tests.rigs.engine import wait_until
 from tests.rigs.page_answers import AskingPage, open_page
+from tests.rigs.sdk_client import start_sdk_client
 from tests.rigs.secret_traces import find_traces, no_process_gets, read_message_log
-from tests.rigs.wire import Place, environment, private_place
+from tests.rigs.wire import Place, private_place
 
 
 def flags_that_keep_all(folder: Path) -> tuple[str, ...]:
@@ -100,34 +98,10 @@ async def test_a_secret_reaches_the_pane_and_leaves_no_trace(way: str, tmp_path:
         assert find_traces(core, *folders) == []
 
 
-@asynccontextmanager
-async def start_sdk_client(
-    place: Place, *flags: str, links: list[str], log: TextIO
-) -> AsyncIterator[Callable[..., Any]]:
-    """Start muxpilot with the SDK's client, which opens links. Yield the function that calls a tool."""
-
-    async def open_link(context: Any, params: Any) -> types.ElicitResult:
-        links.append(params.url)
-        return types.ElicitResult(action="accept")
-
-    parameters = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "muxpilot", "--scope", "all", "--socket", place.socket, *flags],
-        env=environment(place.home),
-        cwd=place.home,
-    )
-    async with (
-        stdio_client(parameters, errlog=log) as (reader, writer),
-        ClientSession(reader, writer, elicitation_callback=open_link) as client,
-    ):
-        await client.initialize()
-
-        async def call(tool: str, **arguments: Any) -> Any:
-            result = await client.call_tool(tool, arguments)
-            assert not result.is_error, result.content
-            return result
-
-        yield call
+async def call(client: ClientSession, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result
 
 
 async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
@@ -135,29 +109,37 @@ async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
 ) -> None:
     """The SDK's client is asked in URL mode, and the person answers on the page that it links to."""
     core, links = secrets.token_hex(12), list[str]()
-    secret, log_file, flags = make_secret(core), tmp_path / "log", flags_that_keep_all(tmp_path)
+    secret, log_file = make_secret(core), tmp_path / "log"
+    flags = ("--scope", "all", *flags_that_keep_all(tmp_path))
+
+    async def open_link(context: Any, params: Any) -> types.ElicitResult:
+        links.append(params.url)
+        return types.ElicitResult(action="accept")
+
     with private_place() as place, use_home(place), log_file.open("w") as log:
         place.tmux("new-session", "-d", "-s", "dev", "exec cat")
         async with (
-            start_sdk_client(place, *flags, links=links, log=log) as call,
+            start_sdk_client(place, *flags, log=log, answer_question=open_link) as client,
             open_page(place, None) as page,
         ):
             await page.unlock()
-            made = await call("create-session", name="work", command=READER)
+            made = await call(client, "create-session", name="work", command=READER)
             pane = made.structured_content["paneId"]
             await wait_for_prompt(place, pane)
-            await call("record-pane", paneId=pane, action="start", path=str(place.home / "pane.cast"))
+            await call(client, "record-pane", paneId=pane, action="start", path=str(place.home / "pane.cast"))
             with no_process_gets(core):
-                pending = asyncio.create_task(call("ask-person", question="It?", paneId=pane, secret=True))
+                pending = asyncio.create_task(
+                    call(client, "ask-person", question="It?", paneId=pane, secret=True)
+                )
                 await page.wait_for_question()
                 await wait_until(lambda: bool(links))
                 await answer_on_page(page, secret)
                 told = [await pending]
                 await wait_until_read(place, pane, secret)
             told += [
-                await call("read-pane", paneId=pane, maxLines=1000),
-                await call("capture-pane", paneId=pane, lines=1000),
-                await call("record-pane", paneId=pane, action="stop"),
+                await call(client, "read-pane", paneId=pane, maxLines=1000),
+                await call(client, "capture-pane", paneId=pane, lines=1000),
+                await call(client, "record-pane", paneId=pane, action="stop"),
             ]
             assert links == [page.ask]
         assert told[0].structured_content == {"answered": True, "how": "view", "answer": None}

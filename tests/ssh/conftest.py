@@ -19,6 +19,7 @@ from muxpilot.app import App, build
 from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from tests.rigs import sshd
+from tests.rigs.app_calls import AppCalls
 from tests.rigs.homes import make_home
 from tests.rigs.sshd import Sshd
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
@@ -30,7 +31,7 @@ WAIT_MS = 30_000
 
 
 @dataclass
-class RemoteHost:
+class RemoteHost(AppCalls):
     """The other host: its sshd and tmux (`raw` runs commands there), and a muxpilot that uses it."""
 
     sshd: Sshd
@@ -54,12 +55,6 @@ class RemoteHost:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True)
         return done.stdout.rstrip("\n")
 
-    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        assert self.app is not None
-        answer = await self.app.dispatch.call(tool, arguments)
-        assert answer.structured is not None, answer.text
-        return answer.structured
-
     async def text(self, tool: str, /, **arguments: Any) -> str:
         assert self.app is not None
         answer = await self.app.dispatch.call(tool, arguments)
@@ -71,10 +66,6 @@ class RemoteHost:
         answer = await self.app.dispatch.call(tool, arguments)
         assert answer.is_error, answer.text
         return answer.text
-
-    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
-        more.setdefault("timeoutSeconds", LIMIT_S)
-        return await self.call("execute-command", paneId=pane, command=command, **more)
 
     def use_shell(self, shell: str) -> None:
         """Let new panes have this shell: a test before may have chosen another."""
