@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,16 @@ async def call(client: ClientSession, tool: str, **arguments: Any) -> Any:
     return result
 
 
+def follow_into(links: list[str]) -> Callable[[Any, Any], Awaitable[types.ElicitResult]]:
+    """Return what the client does with a link: it accepts, and keeps the link in a list."""
+
+    async def follow(context: Any, params: Any) -> types.ElicitResult:
+        links.append(params.url)
+        return types.ElicitResult(action="accept")
+
+    return follow
+
+
 async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,15 +121,10 @@ async def test_a_secret_by_a_link_of_the_client_leaves_no_trace(
     core, links = secrets.token_hex(12), list[str]()
     secret, log_file = make_secret(core), tmp_path / "log"
     flags = ("--scope", "all", *flags_that_keep_all(tmp_path))
-
-    async def open_link(context: Any, params: Any) -> types.ElicitResult:
-        links.append(params.url)
-        return types.ElicitResult(action="accept")
-
     with private_place() as place, use_home(place), log_file.open("w") as log:
         place.tmux("new-session", "-d", "-s", "dev", "exec cat")
         async with (
-            start_sdk_client(place, *flags, log=log, answer_question=open_link) as client,
+            start_sdk_client(place, *flags, log=log, answer_question=follow_into(links)) as client,
             open_page(place, None) as page,
         ):
             await page.unlock()
