@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,35 @@ from tests.rigs.asking import (
 from tests.rigs.engine import wait_until
 from tests.rigs.page_answers import AskingPage, open_page
 from tests.rigs.sdk_client import start_sdk_client
-from tests.rigs.secret_traces import find_traces, no_process_gets, read_message_log
+from tests.rigs.traces import find_in_processes, find_traces
 from tests.rigs.wire import Place, private_place
+
+
+def read_message_log(place: Place) -> str:
+    """Return the last commands that tmux remembers, with their arguments. A client must be attached."""
+    client = place.tmux("list-clients", "-F", "#{client_name}").splitlines()[0]
+    log = place.tmux("show-messages", "-t", client)
+    assert "show-messages" in log, "it remembers commands"
+    return log
+
+
+@contextmanager
+def no_process_gets(secret: str) -> Iterator[None]:
+    """Look at the arguments and environments of all processes again and again: some run for a moment only."""
+    stopped, found = threading.Event(), list[str]()
+
+    def look() -> None:
+        while not stopped.is_set():
+            found.extend(find_in_processes(secret.encode()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        looking.join()
+    assert found == []
 
 
 def flags_that_keep_all(folder: Path) -> tuple[str, ...]:
