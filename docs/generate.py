@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from muxpilot.cli.main import _build_parser
+from muxpilot.cli.arguments import build_parser
 from muxpilot.cli.man_page import man_page
 from muxpilot.cli.parser_facts import read_parser
 from muxpilot.config.scope import Scope
@@ -115,7 +115,7 @@ def _escaped(text: str) -> str:
 
 def manual() -> str:
     """The man page, muxpilot(1)."""
-    return man_page(read_parser(_build_parser()))
+    return man_page(read_parser(build_parser()))
 
 
 def main() -> int:

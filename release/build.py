@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from muxpilot.cli.arguments import build_parser
 from muxpilot.cli.completion import SCRIPTS
-from muxpilot.cli.main import _build_parser
 from muxpilot.cli.parser_facts import read_parser
 from release.sbom import bill  # the root is not on the path of a script
 from release.versions import ROOT, project_version, source_date
@@ -43,7 +43,7 @@ def main() -> int:
     (out / "muxpilot.cdx.json").write_text(bill(ROOT, project_version(), date))
     shutil.copy(ROOT / "docs/muxpilot.1", out)
     for shell, script in SCRIPTS.items():
-        (out / f"muxpilot.{shell}").write_text(script(read_parser(_build_parser())))
+        (out / f"muxpilot.{shell}").write_text(script(read_parser(build_parser())))
     if not arguments.no_app:
         build_app(out / "muxpilot.pyz", wheel, date)
     rows = [f"{digest_of(path)}  {path.name}\n" for path in sorted(out.iterdir())]

@@ -38,7 +38,8 @@ SLOW = (
     "policy/shell/test_against_bash.py policy/shell/test_other_shells.py processes/test_state_table.py "
     "shells/test_output.py shells/test_people.py shells/test_situations.py shells/test_several.py "
     "shells/test_ssh.py tmux/connection/test_faults.py tmux/hosts/test_cleanup.py "
-    "tmux/objects/test_launch.py tmux/streams/test_journals.py tmux/streams/test_memory_streams.py "
+    "tmux/objects/test_launch.py tmux/streams/test_journals.py tmux/streams/test_journal_faults.py "
+    "tmux/streams/test_journals_of_people.py tmux/streams/test_memory_streams.py "
     "tmux/streams/test_streams.py tmux/test_round_trips.py "
     "watch/test_watch_panes.py"
 ).split()
@@ -47,7 +48,7 @@ LONGEST = (
     "durability/test_other_muxpilots.py durability/test_restarts.py durability/test_crash_points.py "
     "packaging/test_plugin.py server/test_node_clients.py tools/test_repl.py tools/test_every_tool.py "
     "processes/test_state_table.py faults/test_shim.py view/test_browser.py view/test_watching.py "
-    "ssh/test_faults.py tools/test_watching.py tmux/objects/test_panes.py shells/test_situations.py "
+    "ssh/test_faults.py tools/test_program_triggers.py tmux/objects/test_panes.py shells/test_situations.py "
     "ssh/test_networks.py tmux/hosts/test_cleanup.py tmux/connection/test_faults.py sandbox/test_sandbox.py"
 ).split()
 TESTS = Path(__file__).parent

@@ -211,7 +211,7 @@ class WatchTiming:
 
 @record
 class JobTiming:
-    """Times of jobs (`jobs/`), in seconds."""
+    """Times of jobs (`jobs/`) and of recordings (`record/`), which are jobs, in seconds."""
 
     # How often a muxpilot looks whether the owners of other muxpilots' jobs live. No event tells that.
     owner_check_s: float = 1.0
@@ -224,6 +224,12 @@ class JobTiming:
     recording_progress_s: float = 1.0
     # Another muxpilot that was asked to stop a recording reads what the pane has printed, and answers.
     stop_by_owner_s: float = 8.0
+    # While a recorded pane prints, its size is compared this often at most: each look is a request to tmux.
+    recorded_size_check_s: float = 0.1
+    # A recording that is stopped first writes what the pane has printed. After this time it stops anyway.
+    recording_stop_s: float = 5.0
+    # How often it is tried to open the file of a recording that is taken over while its last owner writes it.
+    recording_reopen_s: float = 0.2
 
 
 @record

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from muxpilot import __version__
-from muxpilot.cli.main import CLIENTS as OFFERED
+from muxpilot.cli.arguments import CLIENTS as OFFERED
 from muxpilot.config.flags import load_settings
 from muxpilot.config.model import MIB, SHELL_TYPES
 from muxpilot.config.scope import Scope

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from muxpilot.cli import main
+from muxpilot.cli import arguments
 from muxpilot.cli.install import BACKUP_SUFFIX
 from muxpilot.mcp_clients.json_text import read_json
 from muxpilot.mcp_clients.table import CLIENTS
@@ -111,7 +111,7 @@ def files_below(folder: Path) -> set[str]:
 
 
 def test_every_client_is_tried() -> None:
-    assert list(ENTRIES) == list(CLIENTS) == list(main.CLIENTS)
+    assert list(ENTRIES) == list(CLIENTS) == list(arguments.CLIENTS)
     assert set(USER_ENTRIES) == {name for name, row in CLIENTS.items() if row.project}
 
 

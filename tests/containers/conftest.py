@@ -13,30 +13,21 @@ import pytest_asyncio
 from muxpilot.app import App, build
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
+from tests.rigs.app_calls import AppCalls
 from tests.rigs.namespaces import Container, run_container
-from tests.rigs.waiting import LIMIT_S
 
 
 @dataclass
-class Inside:
+class Inside(AppCalls):
     """A muxpilot that works in a container."""
 
     container: Container
     app: App
 
-    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        answer = await self.app.dispatch.call(tool, arguments)
-        assert answer.structured is not None, answer.text
-        return answer.structured
-
     async def fails(self, tool: str, /, **arguments: Any) -> str:
         answer = await self.app.dispatch.call(tool, arguments)
         assert answer.is_error, answer.text
         return answer.text
-
-    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
-        more.setdefault("timeoutSeconds", LIMIT_S)
-        return await self.call("execute-command", paneId=pane, command=command, **more)
 
     async def pane(self, name: str) -> str:
         """Create a session, and return the id of its pane."""

@@ -8,7 +8,7 @@ import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
-from muxpilot.cli.main import _build_parser
+from muxpilot.cli.arguments import build_parser
 from muxpilot.config.model import SHELL_TYPES
 from muxpilot.config.scope import Scope
 from muxpilot.mcp_clients.table import CLIENTS
@@ -70,7 +70,7 @@ def flags(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def test_every_flag_and_subcommand_is_in_the_docs() -> None:
     page = read("cli.md")
-    every = sorted(set(flags(_build_parser())))
+    every = sorted(set(flags(build_parser())))
     assert [flag for flag in every if not re.search(rf"`{flag}[` ]", page)] == []
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 
-from muxpilot.cli.main import _build_parser
+from muxpilot.cli.arguments import build_parser
 from muxpilot.config.parse import load_document
 from muxpilot.config.scope import Scope
 from muxpilot.tools import TOOLS
@@ -77,7 +77,7 @@ def test_the_index_has_every_tool_and_marks_the_default_ones() -> None:
 def test_every_command_line_in_the_docs_is_one() -> None:
     schemas = {tool.name: tool.input_schema for tool in TOOLS}
     for argv in shown_commands():
-        _build_parser().parse_args(argv[1:])
+        build_parser().parse_args(argv[1:])
         for name, given in pairwise(argv):
             if name in schemas:
                 jsonschema.validate(json.loads(given), schemas[name])
@@ -87,7 +87,7 @@ def is_command(line: str) -> bool:
     """Tell whether a line of a shell block is a command that exists; one of muxpilot must also parse."""
     program, *rest = shlex.split(line, comments=True)
     if program == "muxpilot":
-        _build_parser().parse_args(rest)
+        build_parser().parse_args(rest)
         return True
     if program == "./dev":
         return re.search(rf"^    {rest[0]}\)$", (ROOT / "dev").read_text(), re.M) is not None

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.rigs.muxpilots import call_and_wait, killed_server, one_server, write
 from tests.rigs.shell_panes import create_pane, create_plain_pane
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import Place, command, environment
-from tests.rigs.witness import Witness
+from tests.rigs.witness import Witness, WitnessedCommand
 from tests.shells.conftest import SHELLS, Barrier
 
 WAIT_MS = 20_000
@@ -34,15 +35,14 @@ def is_written(read: Callable[[], list[int]], number: int) -> Awaitable[object]:
     return eventually(has_it)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
-async def test_a_command_that_ended_in_the_gap_has_its_result(
-    place: Place, witness: Witness, shell: str, is_own: bool
-) -> None:
+async def end_in_the_gap(
+    place: Place, witness: Witness, kind: str, shell: str, *, is_own: bool = True
+) -> tuple[WitnessedCommand, dict[str, Any]]:
+    """Let a command end while no muxpilot runs. Return it, and what the next muxpilot tells of it."""
     barrier = make_barrier(place)
     async with killed_server(place) as first:
         pane = await create_pane(place, first, shell) if is_own else create_plain_pane(place, shell)
-        asked = witness.make_command("fails", pane)
+        asked = witness.make_command(kind, pane)
         text = asked.text.replace("; ", f"; {barrier.command}; ", 1)
         running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
         await is_written(witness.begun, asked.number)
@@ -53,26 +53,22 @@ async def test_a_command_that_ended_in_the_gap_has_its_result(
             second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS
         )
     assert told["status"] != "refused", told
+    return asked, told
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "plain"])
+async def test_a_command_that_ended_in_the_gap_has_its_result(
+    place: Place, witness: Witness, shell: str, is_own: bool
+) -> None:
+    asked, told = await end_in_the_gap(place, witness, "fails", shell, is_own=is_own)
     assert asked.is_told_by(told), told
     assert witness.begun() == [asked.number]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
 async def test_an_exit_in_the_gap_reports_its_code(place: Place, witness: Witness, shell: str) -> None:
-    barrier = make_barrier(place)
-    async with killed_server(place) as first:
-        pane = await create_pane(place, first, shell)
-        asked = witness.make_command("exits", pane)
-        text = asked.text.replace("; ", f"; {barrier.command}; ", 1)
-        running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
-        await is_written(witness.begun, asked.number)
-    barrier.open()
-    await is_written(witness.ended, asked.number)
-    async with one_server(place) as second:
-        told = await call_and_wait(
-            second, "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS
-        )
-    assert told["status"] != "refused", told
+    asked, told = await end_in_the_gap(place, witness, "exits", shell)
     assert asked.is_told_by(told), told
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -15,7 +11,7 @@ from tests.durability.test_after_restart import is_written, make_barrier
 from tests.rigs.muxpilots import call_and_wait, one_server, run_together
 from tests.rigs.shell_panes import create_pane
 from tests.rigs.waiting import eventually, within
-from tests.rigs.wire import LIMIT_S, Place, Wire, private_place
+from tests.rigs.wire import LIMIT_S, Place, private_place
 from tests.rigs.witness import Witness, find_untruth
 
 # Milliseconds from a call until the server is stopped or killed: the command is recorded, typed, run.
@@ -32,16 +28,6 @@ async def test_each_answer_is_of_its_own_command(servers: int) -> None:
     assert outcome.faults == [], str(outcome)
 
 
-@contextmanager
-def stopped(wire: Wire) -> Iterator[None]:
-    """Stop a server without its knowledge, as a debugger or a laptop's sleep does, until the block ends."""
-    os.kill(wire.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(wire.pid, signal.SIGCONT)
-
-
 async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
     place: Place, witness: Witness
 ) -> None:
@@ -52,7 +38,7 @@ async def test_commands_go_on_while_the_muxpilot_of_the_running_one_is_stopped(
         text = slow.text.replace("; ", f"; {barrier.command}; ", 1)
         running = await first.call("execute-command", paneId=pane, command=text, waitMs=0)
         await is_written(witness.begun, slow.number)
-        with stopped(first), within(SOON_S):
+        with first.stopped(), within(SOON_S):
             barrier.open()
             told = await call_and_wait(second, "execute-command", paneId=pane, command=quick.text, **PATIENCE)
             assert told["status"] != "refused", told
@@ -96,7 +82,7 @@ async def test_a_muxpilot_stopped_in_its_turn_holds_nobody_up_and_types_nothing_
         mine, other = witness.make_command("slow", pane), witness.make_command("quick", pane)
         pending = await first.start_call("execute-command", paneId=pane, command=mine.text, **PATIENCE)
         await asyncio.sleep(ms / 1000)
-        with stopped(first), within(SOON_S):
+        with first.stopped(), within(SOON_S):
             told = await call_and_wait(second, "execute-command", paneId=pane, command=other.text, **PATIENCE)
             assert told["status"] != "refused", told
             assert other.is_told_by(told), told

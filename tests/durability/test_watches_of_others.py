@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -40,15 +37,6 @@ async def wait_until_pane_has_ended(place: Place, pane: str) -> None:
         return f"{pane}:0" not in place.tmux("list-panes", "-a", "-F", "#{pane_id}:#{pane_dead}").split()
 
     await eventually(has_ended)
-
-
-@contextmanager
-def stopped(wire: Wire) -> Iterator[None]:
-    os.kill(wire.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(wire.pid, signal.SIGCONT)
 
 
 def pushed(wire: Wire) -> list[Any]:
@@ -102,7 +90,7 @@ async def test_a_watch_of_a_stopped_muxpilot_is_taken_over_and_told_once(place: 
     async with one_server(place, *CHANNEL) as first, one_server(place, *CHANNEL) as second:
         pane = await open_pane(place, first, is_own=True)
         watch = await start_watch(first, pane)
-        with stopped(first):
+        with first.stopped():
             await print_event(place, pane)
             told = await wait_for_watch(second, watch)
             assert (told["status"], told["event"]) == ("done", TRIGGER)

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,24 @@ def trust_folder(home: Path, folder: Path) -> None:
         (home / name).write_text(json.dumps(content))
 
 
+def run_program(
+    argv: Sequence[str | Path], env: Mapping[str, str], *, limit_s: float, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that must succeed, with nothing to read."""
+    done = subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=limit_s,
+        stdin=subprocess.DEVNULL,
+        env=env,
+        cwd=cwd,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
 @pytest.fixture
 def call(tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs a program in a folder with a home of its own, and returns its output."""
@@ -37,17 +55,8 @@ def call(tmp_path: Path) -> Callable[..., str]:
     env = {"HOME": str(home), "PATH": f"{scripts}:{os.environ['PATH']}", "NO_COLOR": "1"}
 
     def call(*argv: str | Path) -> str:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            env=env | {"TMUX_TMPDIR": str(tmp_path)},
-            cwd=folder,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        variables = env | {"TMUX_TMPDIR": str(tmp_path)}
+        done = run_program(argv, variables, limit_s=LIMIT_S, cwd=folder)
         return ESCAPES.sub("", done.stdout + done.stderr)
 
     return call

@@ -19,7 +19,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from muxpilot.cli.main import _build_parser
+from muxpilot.cli.arguments import build_parser
 from muxpilot.config.scope import Scope
 from muxpilot.dialects import dialect_of
 from muxpilot.mcp_clients.table import CLIENTS
@@ -87,7 +87,7 @@ def test_the_skill_of_the_command_line_is_short_and_names_commands_that_there_ar
     shown = re.findall(r"`muxpilot ([a-z]+ [^`]+)`", text)
     assert len(shown) > 7
     for line in shown:
-        _build_parser().parse_args(shlex.split(line))
+        build_parser().parse_args(shlex.split(line))
 
 
 def test_the_agent_carries_the_debug_scope_itself() -> None:

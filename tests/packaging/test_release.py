@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import muxpilot
+from tests.packaging.conftest import run_program
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 280
@@ -25,17 +26,7 @@ VERSIONS = runpy.run_path(str(ROOT / "release/versions.py"))
 
 
 def call(*argv: str | Path, **variables: str) -> str:
-    done = subprocess.run(
-        argv,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-        stdin=subprocess.DEVNULL,
-        env=_ENVIRONMENT | variables,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return run_program(argv, _ENVIRONMENT | variables, limit_s=LIMIT_S).stdout
 
 
 def build(root: Path, out: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket as sockets
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,8 +12,6 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from mcp.client.session import ClientSession
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
@@ -24,8 +21,9 @@ from muxpilot.server import http_server
 from muxpilot.timing import PeopleTiming, Timing
 from tests.rigs.asking import READER, see_popup, use_home
 from tests.rigs.engine import attach_person, wait_until
+from tests.rigs.sdk_client import start_sdk_client
 from tests.rigs.waiting import eventually
-from tests.rigs.wire import LIMIT_S, TMUX, Place, environment, private_place
+from tests.rigs.wire import LIMIT_S, TMUX, Place, private_place
 
 ERAS = ["legacy", "2026-07-28"]
 PAGE = "http://127.0.0.1:9/questions"
@@ -85,17 +83,7 @@ async def test_a_client_that_starts_muxpilot_asks_in_the_same_way() -> None:
     person = ClientPerson("accept", "8080")
     with private_place() as place, use_home(place), (place.home / "log").open("w+") as log:
         place.tmux("new-session", "-d", "-s", "dev", "exec cat")
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "muxpilot", "--socket", place.socket],
-            env=environment(place.home),
-            cwd=place.home,
-        )
-        async with (
-            stdio_client(parameters, errlog=log) as (reader, writer),
-            ClientSession(reader, writer, elicitation_callback=person.answer) as client,
-        ):
-            await client.initialize()
+        async with start_sdk_client(place, log=log, answer_question=person.answer) as client:
             result = await client.call_tool("ask-person", {"question": "Which port?"})
     assert result.structured_content == {"answered": True, "how": "elicitation", "answer": "8080"}
     assert person.asked[0].message.startswith("mcp (workspace agent-home) asks: ")

@@ -63,6 +63,41 @@ async def test_keys_that_reach_a_popup_through_synchronized_panes_are_refused(as
     await asking.wire.call("kill-session", sessionId="outer", **outer)
 
 
+async def test_an_agent_cannot_answer_through_a_pane_that_shows_the_popup(asking: Asking) -> None:
+    """The person's client runs in a pane of another server that the agent can type into."""
+    outer = asking.place.home / "outer"
+    inner = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
+    made = await asking.wire.call("create-session", name="outer", command=inner, socket=str(outer))
+    pane = made["paneId"]
+    pending = await asking.ask(question="Approve?")
+
+    async def shows_popup() -> bool:
+        return "Escape: no answer" in await asking.wire.call("capture-pane", paneId=pane, socket=str(outer))
+
+    await eventually(shows_popup)
+    for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
+        text = await refusal_of(
+            await asking.wire.start_call(tool, paneId=pane, socket=str(outer), **arguments)
+        )
+        assert "An agent cannot answer its own question" in text
+    assert not pending.done()
+    await asking.wire.call("kill-session", sessionId="outer", socket=str(outer))
+    assert (await reply_of(pending))["answered"] is False
+
+
+async def test_an_agent_cannot_answer_through_the_socket_from_its_own_pane(asking: Asking) -> None:
+    script = asking.place.home / "answer.py"
+    script.write_text(ANSWER)
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        answer = await asking.wire.call("execute-command", command=f"{sys.executable} {script}")
+        assert 'said: "A program in an agent\'s pane cannot answer."' in answer["output"]
+        assert not pending.done()
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+
+
 async def test_a_program_in_an_agents_pane_of_another_server_cannot_answer(asking: Asking) -> None:
     script = asking.place.home / "answer.py"
     script.write_text(ANSWER)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
+from muxpilot.people.other_processes import list_open_questions
 from muxpilot.people.people import People
 from muxpilot.people.questions import Question
 from muxpilot.people.sockets import ASKS, find_sockets
 from muxpilot.timing import PeopleTiming
 from tests.rigs.asking import Asking, reply_of, see_popup
 from tests.rigs.engine import AttachedPerson, wait_until
+from tests.rigs.waiting import is_running
 from tests.rigs.wire import LIMIT_S
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07#(touch canary) #{pane_id} $(touch canary)\n; `touch canary` <b>\u202e"
@@ -242,3 +245,31 @@ async def test_a_question_that_cannot_be_asked_is_refused(
     result = await asking.wire.result("tools/call", {"name": "ask-person", "arguments": arguments})
     assert result["isError"]
     assert words in result["content"][0]["text"]
+
+
+async def test_the_popup_goes_when_its_muxpilot_is_killed(asking: Asking) -> None:
+    async with asking.person() as person:
+        await asking.ask(question="Still there?")
+        await see_popup(person)
+        children = asking.place.tmux("display-message", "-p", "#{pid}")
+        popups = [
+            int(path.name)
+            for path in Path("/proc").glob("[0-9]*")
+            if b"popup_program" in read(path / "cmdline") and parent_of(path) == int(children)
+        ]
+        assert len(popups) == 1
+        await asking.wire.kill()
+        await wait_until(lambda: not is_running(popups[0]))
+    assert [row for row in await list_open_questions() if row.text == "Still there?"] == []
+    assert asking.sockets == []
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def parent_of(process: Path) -> int:
+    return int(read(process / "stat").rpartition(b")")[2].split()[1])

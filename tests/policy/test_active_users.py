@@ -101,20 +101,36 @@ async def test_a_person_who_is_typing_is_waited_for(under: Policy, place: Policy
     async with under("[security]\nperson_pause_seconds = 5") as it:
         await it.call("send-keys", paneId=pane, keys=" ")
         await check_waiting_for_a_person(it, place, pane)
-    async with under("[security]\nperson_pause_seconds = 0") as it, attach_person(place, "other"):
+    async with under("[security]\nperson_pause_seconds = 0") as it, attach_person(place, "other") as hands:
+        await type_until_seen(place, hands)
+        typing = asyncio.create_task(type_on(hands))
         await it.call("send-keys", paneId=pane, keys=" ")
+        assert not typing.done()
+        typing.cancel()
+
+
+async def type_until_seen(place: PolicyPlace, hands: int) -> None:
+    """Type as a person until tmux has noted it: it counts whole seconds."""
+
+    async def is_seen() -> bool:
+        os.write(hands, b" ")
+        ask = "#{?#{e|>:#{client_activity},#{client_created}},yes,}"
+        return "yes" in place.raw("list-clients", "-F", ask)
+
+    await eventually(is_seen)
+
+
+async def type_on(hands: int) -> None:
+    """Type without a pause. A call that waits for one fails at its deadline."""
+    while True:
+        os.write(hands, b" ")
+        await asyncio.sleep(0.1)
 
 
 async def check_waiting_for_a_person(it: AppUnderPolicy, place: PolicyPlace, pane: str) -> None:
     async with attach_person(place, "other") as hands:
         await it.call("send-keys", paneId=pane, keys=" ")  # who only looks on is in nobody's way
-
-        async def typed() -> bool:
-            os.write(hands, b" ")
-            ask = "#{?#{e|>:#{client_activity},#{client_created}},yes,}"
-            return "yes" in place.raw("list-clients", "-F", ask)
-
-        await eventually(typed)
+        await type_until_seen(place, hands)
         sending = [asyncio.create_task(it.call("send-keys", paneId=pane, keys=" ")) for _ in range(3)]
         await it.call("list-panes")
         assert not any(task.done() for task in sending)

@@ -53,6 +53,19 @@ async def refusal_of(pending: Pending) -> str:
     return str(message["result"]["content"][0]["text"])
 
 
+async def wait_for_prompt(place: Place, pane: str) -> None:
+    """Wait until the program in a pane asks for its secret."""
+    await wait_until(lambda: "Password:" in place.tmux("capture-pane", "-p", "-t", pane))
+
+
+async def start_reader(asking: Asking) -> str:
+    """Start a program that asks for a secret in a pane of muxpilot, which has a journal. Return the pane."""
+    made = await asking.wire.call("create-session", name="work", command=READER)
+    pane = str(made["paneId"])
+    await wait_for_prompt(asking.place, pane)
+    return pane
+
+
 async def see_popup(person: AttachedPerson, question: bytes = b"") -> None:
     """Wait until the popup of this question, or any popup, takes keys on a person's terminal."""
     await wait_until(lambda: b"Escape: no answer" in person.seen[person.seen.find(question) :])

@@ -62,15 +62,21 @@ class AskingPage:
 
 
 @asynccontextmanager
+async def open_page(place: Place, wire: Any) -> AsyncIterator[AskingPage]:
+    """Run the view page of a place. `wire` is the muxpilot that asks; None where the SDK's client runs it."""
+    codes: list[str] = []
+    async with (
+        run_view(place.socket, codes=codes) as address,
+        httpx2.AsyncClient(verify=False, timeout=LIMIT_S) as client,
+    ):
+        yield AskingPage(place, wire, address, codes, client)
+
+
+@asynccontextmanager
 async def asking_page(*args: str) -> AsyncIterator[AskingPage]:
     """Run a private tmux with a session, a muxpilot, and a view page for it."""
     with private_place() as place, use_home(place):
         place.tmux("new-session", "-d", "-s", "dev", "-x", "80", "-y", "24", "exec cat")
-        codes: list[str] = []
-        async with (
-            place.serve("--scope", "all", *args) as wire,
-            run_view(place.socket, codes=codes) as address,
-            httpx2.AsyncClient(verify=False, timeout=LIMIT_S) as client,
-        ):
+        async with place.serve("--scope", "all", *args) as wire, open_page(place, wire) as page:
             await wire.shake_hands()
-            yield AskingPage(place, wire, address, codes, client)
+            yield page

@@ -170,6 +170,15 @@ class Wire:
         await self.wait_for_exit()
         await self.wait_until_all_read()
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the server for the time of the block, without its knowledge, as a laptop's sleep does."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
     async def close(self) -> None:
         """End the server by closing stdin, so that it cleans up. Kill one that stays."""
         try:

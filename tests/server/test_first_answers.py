@@ -29,8 +29,8 @@ WAYS = ("eof", "SIGTERM", "SIGINT", "SIGHUP")
 # costs.
 OURS = frozenset(
     """
-    muxpilot muxpilot.__main__ muxpilot.cli muxpilot.cli.import_time muxpilot.cli.main muxpilot.cli.serve
-    muxpilot.cli.terminal_flags
+    muxpilot muxpilot.__main__ muxpilot.cli muxpilot.cli.arguments muxpilot.cli.import_time muxpilot.cli.main
+    muxpilot.cli.serve
     muxpilot.config muxpilot.config.environment muxpilot.config.flags muxpilot.config.model
     muxpilot.config.scope muxpilot.config.workspace_name muxpilot.errors muxpilot.records muxpilot.trace
     muxpilot.shell_table muxpilot.shell_table.kind muxpilot.shell_table.programs muxpilot.shell_table.rows

@@ -19,6 +19,7 @@ from muxpilot.app import App, build
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
 from muxpilot.tmux import PaneId, PaneStream
+from tests.rigs.app_calls import AppCalls
 from tests.rigs.homes import make_home
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
 
@@ -53,7 +54,7 @@ class Barrier:
 
 
 @dataclass
-class Desk:
+class Desk(AppCalls):
     """An application and its tmux server, with helpers that act for an agent and for a person.
 
     Panes start in a folder of their own, so that no prompt contains the word muxpilot by chance.
@@ -65,19 +66,10 @@ class Desk:
     panes: dict[str, str] = field(default_factory=dict)
     _count: int = 0
 
-    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        answer = await self.app.dispatch.call(tool, arguments)
-        assert answer.structured is not None, answer.text
-        return answer.structured
-
     async def expect_error(self, tool: str, /, **arguments: Any) -> str:
         answer = await self.app.dispatch.call(tool, arguments)
         assert answer.is_error, answer.text
         return answer.text
-
-    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
-        more.setdefault("timeoutSeconds", LIMIT_S)
-        return await self.call("execute-command", paneId=pane, command=command, **more)
 
     async def get_result(self, answer: dict[str, Any], wait_ms: int = int(LIMIT_S * 1000)) -> dict[str, Any]:
         return await self.call("get-command-result", commandId=answer["commandId"], waitMs=wait_ms)
@@ -106,6 +98,23 @@ class Desk:
             return bool((await self.call("pane-state", paneId=pane))["waitingFor"] == "shell")
 
         await eventually(is_at_prompt)
+
+    async def wait_until_redrawn(self, pane: str) -> None:
+        """Wait until a prompt that draws itself again and again has done so a few times."""
+        stream = self._stream(pane)
+        begin = stream.end
+
+        async def is_drawn_again() -> bool:
+            return stream.read(begin, stream.end).count(b"\x1b]133;B;") > 2
+
+        await eventually(is_drawn_again)
+
+    async def check_exit_codes(self, pane: str) -> None:
+        """Run commands with several exit codes, and compare what is told."""
+        for number in range(4):
+            answer = await self.run(pane, f"sleep 0.{number}; sh -c 'exit {number}'")
+            wanted = ("failed" if number else "completed", number)
+            assert (answer["status"], answer["exitCode"]) == wanted, answer
 
     async def wait_until_queued(self, answer: dict[str, Any], reason: str) -> None:
         """Wait until a command is held back for this reason."""

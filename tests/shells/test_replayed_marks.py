@@ -135,17 +135,8 @@ async def test_a_prompt_that_draws_itself_each_second_holds_nothing_up(desk: Des
     if outer is not None:
         assert (await desk.run(pane, "zsh -f"))["waitingForInput"]
     await desk.run(pane, CLOCK)
-    stream = desk.app.servers.default.streams.find_stream(PaneId(pane))
-    assert stream is not None
-    begin = stream.end
-
-    async def is_drawn_again() -> bool:
-        return stream.read(begin, stream.end).count(b"\x1b]133;B;") > 2
-
-    await eventually(is_drawn_again)
-    for number in range(4):
-        answer = await desk.run(pane, f"sleep 0.{number}; sh -c 'exit {number}'", timeoutSeconds=10)
-        assert (answer["status"], answer["exitCode"]) == ("failed" if number else "completed", number)
+    await desk.wait_until_redrawn(pane)
+    await desk.check_exit_codes(pane)
 
 
 async def test_a_shell_that_redraws_before_we_know_it_takes_commands(desk: Desk) -> None:

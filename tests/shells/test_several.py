@@ -15,6 +15,8 @@ import pytest_asyncio
 from muxpilot.app import build
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
+from muxpilot.shells.command_records import RecordedCommand
+from muxpilot.tmux import PaneId, Tmux
 from tests.rigs.waiting import eventually
 from tests.shells.conftest import SHELLS, Desk
 
@@ -49,6 +51,31 @@ async def test_a_command_waits_for_that_of_another_muxpilot(desk: Desk, other: D
     desk.type_as_person(pane, "first", "Enter")
     assert (await desk.get_result(first))["output"] == "first\nfirst\n"
     assert (await other.get_result(second))["output"] == "second\n"
+
+
+async def test_a_command_that_ends_while_another_muxpilot_looks_for_it_is_not_lost(
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over ssh, what the command printed may not have arrived at the other muxpilot."""
+    pane, barrier = await desk.own_pane(), desk.barrier()
+    asked = await desk.run(pane, f"{barrier.command}; sh -c 'exit 5'", waitMs=0)
+    shells = other.app.services.shells
+    find = shells.archive.find
+
+    async def find_before_its_end(tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
+        found = await find(tmux, command_id)
+        monkeypatch.setattr(shells.archive, "find", find)
+        barrier.open()
+        assert (await desk.get_result(asked))["exitCode"] == 5
+        return found
+
+    async def read_nothing(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(shells.archive, "find", find_before_its_end)
+    monkeypatch.setattr(shells.archive, "_replay", read_nothing)
+    told = await other.get_result(asked)
+    assert (told["status"], told["exitCode"]) == ("failed", 5)
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from muxpilot.tmux import PaneId
 from tests.rigs import sshd
 from tests.rigs.waiting import eventually
 from tests.shells.conftest import Desk
@@ -143,17 +142,8 @@ async def test_a_far_prompt_that_draws_itself_each_second_holds_nothing_up(desk:
     outer = await desk.run(pane, f"{far.ssh} '{SHELLS['zsh']}'")
     assert (outer["status"], outer["waitingForInput"]) == ("running", True), outer
     await desk.run(pane, CLOCK)
-    stream = desk.app.servers.default.streams.find_stream(PaneId(pane))
-    assert stream is not None
-    begin = stream.end
-
-    async def is_drawn_again() -> bool:
-        return stream.read(begin, stream.end).count(b"\x1b]133;B;") > 2
-
-    await eventually(is_drawn_again)
-    for number in range(4):
-        answer = await desk.run(pane, f"sleep 0.{number}; sh -c 'exit {number}'")
-        assert (answer["status"], answer["exitCode"]) == ("failed" if number else "completed", number), answer
+    await desk.wait_until_redrawn(pane)
+    await desk.check_exit_codes(pane)
 
 
 async def test_a_far_shell_that_redraws_before_we_know_it_takes_commands(desk: Desk, far: Far) -> None:

@@ -19,15 +19,19 @@ from muxpilot.app import App, build
 from muxpilot.config.model import ServerEntry, Settings
 from muxpilot.config.scope import Scope
 from tests.rigs import sshd
+from tests.rigs.app_calls import AppCalls
 from tests.rigs.homes import make_home
 from tests.rigs.sshd import Sshd
 from tests.rigs.waiting import LIMIT_S, end_server, eventually
+from tests.rigs.wire import Wire, serving
+from tests.shells.conftest import Barrier
 
 PROMPT = "far$ "
+WAIT_MS = 30_000
 
 
 @dataclass
-class RemoteHost:
+class RemoteHost(AppCalls):
     """The other host: its sshd and tmux (`raw` runs commands there), and a muxpilot that uses it."""
 
     sshd: Sshd
@@ -51,12 +55,6 @@ class RemoteHost:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True)
         return done.stdout.rstrip("\n")
 
-    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        assert self.app is not None
-        answer = await self.app.dispatch.call(tool, arguments)
-        assert answer.structured is not None, answer.text
-        return answer.structured
-
     async def text(self, tool: str, /, **arguments: Any) -> str:
         assert self.app is not None
         answer = await self.app.dispatch.call(tool, arguments)
@@ -68,10 +66,6 @@ class RemoteHost:
         answer = await self.app.dispatch.call(tool, arguments)
         assert answer.is_error, answer.text
         return answer.text
-
-    async def run(self, pane: str, command: str, **more: Any) -> dict[str, Any]:
-        more.setdefault("timeoutSeconds", LIMIT_S)
-        return await self.call("execute-command", paneId=pane, command=command, **more)
 
     def use_shell(self, shell: str) -> None:
         """Let new panes have this shell: a test before may have chosen another."""
@@ -152,3 +146,58 @@ async def far(host: RemoteHost) -> AsyncIterator[RemoteHost]:
     async with run_muxpilot(host, host.settings()) as far:
         await far.call("create-session", name="keeper", command="cat")
         yield far
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def mended(far: RemoteHost) -> None:
+    """Restore the host before each test. An attempt that began before may still be refused."""
+    if far.sshd.process is None:
+        far.sshd.start()
+
+    async def is_reached() -> bool:
+        assert far.app is not None
+        return not (await far.app.dispatch.call("list-sessions", {})).is_error
+
+    await eventually(is_reached)
+
+
+@pytest.fixture
+def barrier(tmp_path: Path) -> Barrier:
+    return Barrier(tmp_path / "barrier")
+
+
+@asynccontextmanager
+async def another_muxpilot(far: RemoteHost, *args: str, is_killed: bool = False) -> AsyncIterator[Wire]:
+    """Run a muxpilot as a process of its own that uses the far host. All have the same home."""
+    where = ("--scope", "all", "--socket", far.socket, f"--ssh={far.sshd.arguments}", *args)
+    home = far.folder / "desk"
+    home.mkdir(exist_ok=True)
+    async with serving(home, *where) as wire:
+        await wire.shake_hands()
+        try:
+            yield wire
+        finally:
+            if is_killed:
+                await wire.kill()
+
+
+def far_generations(far: RemoteHost, pane: str) -> list[Path]:
+    """Return the folders of a pane's journals on the far host."""
+    base = far.folder / "home/.local/state/muxpilot/far/1"
+    return sorted(base.glob(f"*/{pane[1:]}/*-*"))
+
+
+async def wait_for_end(far: RemoteHost, pane: str) -> None:
+    """Wait until the shell of a pane is at its prompt again, or has ended.
+
+    A dead pane may stay until a muxpilot looks: tmux 3.3a sometimes loses the end of its program.
+    """
+
+    async def is_over() -> bool:
+        try:
+            is_dead = far.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
+            return is_dead or await far.is_at_its_prompt(pane)
+        except subprocess.CalledProcessError:
+            return True  # the pane is gone
+
+    await eventually(is_over)

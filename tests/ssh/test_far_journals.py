@@ -5,159 +5,33 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from muxpilot.journal.journals import JournalLimits
 from muxpilot.tmux import Data, PaneId, Tmux
 from muxpilot.tmux.streams.stream import Gap, PaneStream
 from tests.rigs.muxpilots import call_and_wait
 from tests.rigs.waiting import eventually
-from tests.rigs.wire import Wire, serving
 from tests.shells.conftest import Barrier
-from tests.ssh.conftest import RemoteHost, run_muxpilot
+from tests.ssh.conftest import (
+    WAIT_MS,
+    RemoteHost,
+    another_muxpilot,
+    far_generations,
+    run_muxpilot,
+    wait_for_end,
+)
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-WAIT_MS = 30_000
-LINES = "".join(f"{number}\n" for number in range(1, 3001))
-# What a command does after the connection was broken, its output and its exit code.
-ENDINGS = {
-    "output": ("seq 1 3000; sh -c 'exit 9'", LINES, 9),
-    "silence": ("sh -c 'exit 4'", "", 4),
-    # tmux 3.3a may lose what a shell prints in the moment in which it ends.
-    "end of the shell": ("seq 1 3000; sleep 0.5; exit 7", LINES, 7),
-}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
-async def keeper(far: RemoteHost) -> AsyncIterator[None]:
-    yield
-
-
-@pytest_asyncio.fixture(loop_scope="module", autouse=True)
-async def mended(far: RemoteHost) -> None:
-    """Restore the host before each test. An attempt that began before may still be refused."""
-    if far.sshd.process is None:
-        far.sshd.start()
-
-    async def is_reached() -> bool:
-        assert far.app is not None
-        return not (await far.app.dispatch.call("list-sessions", {})).is_error
-
-    await eventually(is_reached)
-
-
-@pytest.fixture
-def barrier(tmp_path: Path) -> Barrier:
-    return Barrier(tmp_path / "barrier")
-
-
-@asynccontextmanager
-async def another_muxpilot(far: RemoteHost, *args: str, is_killed: bool = False) -> AsyncIterator[Wire]:
-    """Run a muxpilot as a process of its own that uses the far host. All have the same home."""
-    where = ("--scope", "all", "--socket", far.socket, f"--ssh={far.sshd.arguments}", *args)
-    home = far.folder / "desk"
-    home.mkdir(exist_ok=True)
-    async with serving(home, *where) as wire:
-        await wire.shake_hands()
-        try:
-            yield wire
-        finally:
-            if is_killed:
-                await wire.kill()
-
-
-def far_generations(far: RemoteHost, pane: str) -> list[Path]:
-    """Return the folders of a pane's journals on the far host."""
-    base = far.folder / "home/.local/state/muxpilot/far/1"
-    return sorted(base.glob(f"*/{pane[1:]}/*-*"))
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("mended")]
 
 
 def far_bytes(far: RemoteHost, pane: str) -> bytes:
     [generation] = far_generations(far, pane)
     return b"".join(path.read_bytes() for path in sorted(generation.glob("[0-9]*-*")))
-
-
-async def wait_for_end(far: RemoteHost, pane: str) -> None:
-    """Wait until the shell of a pane is at its prompt again, or has ended.
-
-    A dead pane may stay until a muxpilot looks: tmux 3.3a sometimes loses the end of its program.
-    """
-
-    async def is_over() -> bool:
-        try:
-            is_dead = far.raw("display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
-            return is_dead or await far.is_at_its_prompt(pane)
-        except subprocess.CalledProcessError:
-            return True  # the pane is gone
-
-    await eventually(is_over)
-
-
-def assert_exact(told: dict[str, Any], output: str, exit_code: int) -> None:
-    text = told["output"].removesuffix("logout\n")  # a login shell of bash says so
-    found = (told["status"], told["exitCode"], told["outputTruncated"], text)
-    assert found == ("failed", exit_code, False, output), {**told, "output": told["output"][-200:]}
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_command_that_ends_while_the_connection_is_broken_is_told_exactly(
-    far: RemoteHost, barrier: Barrier, ending: str
-) -> None:
-    text, output, exit_code = ENDINGS[ending]
-    pane = await far.pane()
-    assert (await far.run(pane, "true"))["exitCode"] == 0
-    running = await far.run(pane, f"{barrier.command}; {text}", timeoutSeconds=0.2)
-    assert running["status"] == "running"
-    far.sshd.kill()
-    barrier.open()
-    await wait_for_end(far, pane)
-    far.sshd.start()
-    told = await far.call(
-        "get-command-result", commandId=running["commandId"], waitMs=WAIT_MS, maxOutputBytes=100_000
-    )
-    assert_exact(told, output, exit_code)
-    if exit_code != 7:
-        assert (await far.run(pane, "echo again"))["output"] == "again\n"
-
-
-async def test_the_last_output_of_a_shell_that_ends_is_told_exactly(far: RemoteHost) -> None:
-    pane = await far.pane()
-    assert (await far.run(pane, "true"))["exitCode"] == 0
-    told = await far.run(pane, "seq 1 3000; sleep 0.5; exit 7", maxOutputBytes=100_000)
-    assert_exact(told, LINES, 7)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_command_that_ends_while_no_muxpilot_runs_is_told_exactly(
-    far: RemoteHost, barrier: Barrier, ending: str
-) -> None:
-    text, output, exit_code = ENDINGS[ending]
-    pane = await far.pane()
-    async with another_muxpilot(far, is_killed=True) as first:
-        assert (await first.call("execute-command", paneId=pane, command="true"))["exitCode"] == 0
-        line = f"{barrier.command}; {text}"
-        running = await first.call("execute-command", paneId=pane, command=line, timeoutSeconds=0.2)
-        assert running["status"] == "running"
-    barrier.open()
-    await wait_for_end(far, pane)
-    async with another_muxpilot(far) as second:
-        told = await call_and_wait(
-            second,
-            "get-command-result",
-            commandId=running["commandId"],
-            waitMs=WAIT_MS,
-            maxOutputBytes=100_000,
-        )
-    assert_exact(told, output, exit_code)
 
 
 async def test_a_cursor_counts_lines_over_the_end_of_a_muxpilot(far: RemoteHost) -> None:
@@ -239,21 +113,6 @@ async def test_a_watch_of_a_killed_muxpilot_sees_what_was_printed_meanwhile(far:
 
         await eventually(has_ended)
     assert "needle" in str(told), told
-
-
-async def test_two_muxpilots_share_the_commands_of_a_far_pane(far: RemoteHost) -> None:
-    pane = await far.pane()
-    async with another_muxpilot(far) as first, another_muxpilot(far) as second:
-        wires = (first, second)
-        for turn in range(6):
-            command = f"echo turn {turn}; sh -c 'exit {turn}'"
-            told = await wires[turn % 2].call("execute-command", paneId=pane, command=command)
-            assert (told["output"], told["exitCode"]) == (f"turn {turn}\n", turn), told
-            other = await wires[(turn + 1) % 2].call(
-                "get-command-result", commandId=told["commandId"], waitMs=WAIT_MS
-            )
-            assert (other["output"], other["exitCode"]) == (f"turn {turn}\n", turn), other
-    assert len(far_generations(far, pane)) == 1
 
 
 async def test_the_folder_on_the_far_host_is_private(far: RemoteHost) -> None:

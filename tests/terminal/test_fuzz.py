@@ -15,7 +15,9 @@ PIECES = st.one_of(
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_properties_hold_for_the_corpus(name: str) -> None:
-    for path in read_seeds(name):
+    seeds = read_seeds(name)
+    assert seeds
+    for path in seeds:
         for first in (0, 7, 100, 255):
             check(name, bytes([first]) + path.read_bytes()[1:])
 
@@ -31,7 +33,10 @@ def test_the_properties_hold_for_generated_inputs(name: str, first: int, pieces:
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_corpus_that_is_repeated_is_read_to_its_end(name: str) -> None:
     """A quarter of a megabyte each: where time grows with the square, the test's own limit ends this."""
-    for path in read_seeds(name):
+    seeds = read_seeds(name)
+    assert seeds
+    assert TIMED[name]
+    for path in seeds:
         data = path.read_bytes()[1:]
         for run in TIMED[name]:
             run([data * ((1 << 18) // len(data) + 1)])

@@ -12,7 +12,7 @@ from muxpilot.terminal.screen_text import row_text
 from tests.rigs.mcp_client import Rig
 from tests.rigs.mcp_fixtures import Call, Shell
 from tests.rigs.waiting import LIMIT_S
-from tests.tools.test_watching import start_line_runner, watch_and_type
+from tests.rigs.watching import start_line_runner, watch_and_type
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from tests.rigs import repl_programs as programs
 from tests.rigs.mcp_client import Rig
-from tests.rigs.mcp_fixtures import Call, Fails, Shell
-from tests.rigs.waiting import LIMIT_S, eventually
+from tests.rigs.mcp_fixtures import Call, Shell
+from tests.rigs.repl_dialogue import FUNCTION, Dialogue, answer, hold, say, spoken
+from tests.rigs.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-FUNCTION = "def f(x):\n    y = x + 1\n\n    return y\n\nf(4)\nf(5)"
 CLASS = (
     'class A:\n\t"""Says\n\n\tmore."""\n\n\tdef one(self):\n\t\treturn "1\'"\n\n'
     "\t@property\n\tdef two(self): return 2\n\nA().one(), A().two, A.__doc__.count(chr(10))"
 )
 LONG = "def long():\n" + f"    a = '{'v' * 40}'\n" * 300 + "    return a\nlen(long())"
 BRANCHES = "if (0) {\n  1\n}\nelse {\n\tq = `a\n  b\nc`\n}\n[q]\n  .map(x => x + '!')"
-
-Dialogue = list[tuple[str, str]]
 
 PYTHON: Dialogue = [
     ("1+1", "2"),
@@ -103,31 +97,6 @@ PROGRAMS: dict[str, tuple[Callable[[], str], Dialogue, str]] = {
 }
 
 
-FIELDS = {"paneId", "pane", "output", "exited", "exitCode", "timedOut", "waitingFor", "cursor"}
-
-
-async def say(call: Call, pane: str, input: str, **more: Any) -> dict[str, Any]:
-    """Use a long timeout: a program that has just been started may need it."""
-    reply = await call("run-in-repl", paneId=pane, input=input, **{"timeout": 0.9 * LIMIT_S, **more})
-    assert set(reply) - {"note", "screen"} == FIELDS
-    assert reply["pane"] is None
-    return reply
-
-
-def spoken(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that `answer` has, and notes."""
-    return {name: reply[name] for name in reply if name not in ("pane", "exitCode", "waitingFor", "cursor")}
-
-
-def answer(pane: str, output: str, *, exited: bool = False) -> dict[str, Any]:
-    return {"paneId": pane, "output": output, "exited": exited, "timedOut": False}
-
-
-async def hold(call: Call, pane: str, dialogue: Dialogue) -> None:
-    for input, output in dialogue:
-        assert spoken(await say(call, pane, input)) == answer(pane, output), input
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_an_input_of_any_lines_is_answered_without_echo_and_prompt(
     call: Call, pane: Shell, name: str
@@ -195,36 +164,6 @@ async def test_an_input_that_is_not_complete_is_told_and_can_be_completed(
     assert spoken(await say(call, made.pane, rest)) == answer(made.pane, output)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def python(pane: Shell) -> str:
-    return (await pane(f"{sys.executable} -q")).pane
-
-
-async def test_a_question_is_told_before_the_rest_is_typed(call: Call, python: str) -> None:
-    reply = await say(call, python, "name = input('Who? ')\nprint(name * 2)")
-    assert reply["note"] == (
-        "The program waits for input: 'Who?'. Answer with run-in-repl or send-keys. "
-        "Not sent: the input from 'print(name * 2)' on."
-    )
-    assert (reply["output"], reply["timedOut"]) == ("Who? ", False)
-    await hold(call, python, [("me", ""), ("print(name * 2)", "meme")])
-
-
-async def test_a_password_is_asked_for_and_never_shown(call: Call, python: str) -> None:
-    reply = await say(call, python, "import getpass; len(getpass.getpass())")
-    assert "The program waits for a password: 'Password:'" in reply["note"]
-    assert spoken(await say(call, python, "secret-word")) == answer(
-        python, "\n11"
-    )  # the line end is getpass's own
-
-
-async def test_what_is_waited_for_is_told(call: Call, python: str) -> None:
-    lines = ["1+1", "sorted(", "[])", "import getpass; getpass.getpass()"]
-    replies = [await say(call, python, line) for line in lines]
-    assert [reply["waitingFor"] for reply in replies] == ["line", "line", "line", "password"]
-    assert all("screen" not in reply for reply in replies)
-
-
 async def test_the_cursor_goes_on_after_the_answer(rig: Rig, call: Call, python: str) -> None:
     script = "import threading, time; threading.Timer(0.5, lambda: print('later')).start(); print('now')"
     reply = await say(call, python, script)
@@ -238,78 +177,6 @@ async def test_the_cursor_goes_on_after_the_answer(rig: Rig, call: Call, python:
     await eventually(is_all_there)
 
 
-PAGED = "import pydoc; pydoc.pager = lambda text, title='': pydoc.pipepager(text, 'less -+F -+X'); help(str)"
-
-
-async def test_a_pager_is_told_by_name_with_its_screen(call: Call, python: str) -> None:
-    began = time.monotonic()
-    reply = await say(call, python, PAGED)
-    assert time.monotonic() - began < 5
-    assert (reply["waitingFor"], reply["timedOut"], reply["exited"]) == ("pager", False, False)
-    assert "class str(object)" in reply["screen"]
-    assert "" not in reply["screen"].split("\n")
-    assert reply["note"].startswith("The pager less is in front.")
-    await call("send-keys", paneId=python, keys="q", until="pattern:>>> ?$", timeoutMs=20_000)
-    assert (await say(call, python, "1+1"))["output"].split("\n")[-1] == "2"
-
-
-async def test_the_pager_of_psql_is_told(rig: Rig, call: Call, pane: Shell) -> None:
-    (rig.folder / "paged").mkdir()
-    with programs.postgres(rig.folder / "paged") as command:
-        made = await pane(f"{command} --pset=pager=always", env={"PAGER": "less -+F -+X"})
-        reply = await say(call, made.pane, "select * from generate_series(1, 500);")
-        assert (reply["waitingFor"], reply["output"]) == ("pager", "")
-        assert "generate_series" in reply["screen"]
-
-
-MENU = """
-import sys, tty
-tty.setcbreak(0)
-print("? Which one\\r\\n > first ", end="", flush=True)
-sys.stdin.read(1)
-print("\\r\\n? Which other\\r\\n > third\\r\\n   fourth", flush=True)
-sys.stdin.read(1)
-"""
-
-
-async def test_a_menu_that_takes_keys_is_told(call: Call, pane: Shell, tmp_path: Path) -> None:
-    (tmp_path / "menu.py").write_text(MENU)
-    made = await pane(f"{sys.executable} {tmp_path / 'menu.py'}")
-    reply = await say(call, made.pane, "")
-    assert (reply["waitingFor"], reply["timedOut"]) == ("key", False)
-    assert "> third" in reply["screen"]
-
-
-async def test_a_question_that_a_line_editor_asks_wants_a_line(call: Call, pane: Shell) -> None:
-    """The line editor of python reads keys, and has the echo off."""
-    made = await pane(f"{sys.executable} -q")
-    reply = await say(call, made.pane, "x = input('Name? ')")
-    assert (reply["waitingFor"], reply["output"]) == ("line", "Name? ")
-    await say(call, made.pane, "bob")
-    assert (await say(call, made.pane, "x"))["output"] == "'bob'"
-
-
-@pytest.mark.parametrize("code", [0, 3])
-async def test_the_exit_code_is_that_of_the_command(call: Call, pane: Shell, code: int) -> None:
-    made = await pane(f"{programs.program('bash')} --norc")
-    await call("execute-command", paneId=made.pane, command=f"{sys.executable} -q")
-    assert (await say(call, made.pane, "1"))["exitCode"] is None
-    reply = await say(call, made.pane, f"exit({code})")
-    assert (reply["exited"], reply["exitCode"], reply["waitingFor"]) == (True, code, "shell")
-
-
-async def test_a_command_that_was_queued_is_no_part_of_the_last_answer(call: Call, pane: Shell) -> None:
-    made = await pane()
-    await call("execute-command", paneId=made.pane, command=f"{sys.executable} -q")
-    queued = await call(
-        "execute-command", paneId=made.pane, command="echo oth''er", queue=True, timeoutSeconds=0.1
-    )
-    left = await call("run-in-repl", paneId=made.pane, input="import os; print('last'); os._exit(3)")
-    assert (left["output"], left["exited"], left["exitCode"]) == ("last", True, 3)
-    other = await call("get-command-result", commandId=queued["commandId"], waitMs=15000)
-    assert other["output"] == "other\n"
-
-
 async def test_a_traceback_is_output_and_the_next_statement_follows(call: Call, python: str) -> None:
     reply = await say(call, python, "1/0\n2")
     lines = reply["output"].split("\n")
@@ -317,30 +184,6 @@ async def test_a_traceback_is_output_and_the_next_statement_follows(call: Call, 
         "Traceback (most recent call last):",
         ["ZeroDivisionError: division by zero", "2"],
     )
-
-
-async def test_an_input_behind_the_exit_is_not_typed_at_the_shell(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await pane()
-    await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
-    reply = await say(call, made.pane, "print('bye'); exit()\nprint('rm')")
-    assert spoken(reply) == {
-        **answer(made.pane, "bye", exited=True),
-        "note": "Not sent: the input from \"print('rm')\" on.",
-    }
-    assert "rm" not in (await rig.screen(made.pane)).rpartition("bye")[2]
-
-
-async def test_a_shell_s_prompt_of_two_lines_is_no_output(rig: Rig, call: Call, pane: Shell) -> None:
-    made = await pane(f"{programs.program('bash')} --norc", env={"PS1": "above\nbelow $ "})
-    await rig.wait_until_shown(made.pane, "below $")
-    await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
-    assert spoken(await say(call, made.pane, "exit('why')")) == answer(made.pane, "why", exited=True)
-
-
-async def test_a_shell_inside_the_repl_is_no_exit(call: Call, python: str) -> None:
-    reply = await say(call, python, "import os; os.system('PS1=inner: sh')")
-    assert reply["exited"] is False
-    assert "The program waits for input: 'inner:'" in reply["note"]
 
 
 async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
@@ -355,16 +198,6 @@ async def test_at_the_timeout_the_output_so_far_is_told_and_the_program_goes_on(
     gate.touch()
     assert spoken(await say(call, python, "1+1")) == answer(python, "2")
     assert "done\n" in await rig.screen(python)
-
-
-async def test_a_busy_program_gets_nothing_typed(rig: Rig, call: Call, fails: Fails, python: str) -> None:
-    await say(call, python, "import time")
-    await say(call, python, "time.sleep(50)", timeout=2)
-    told = await fails("run-in-repl", paneId=python, input="'typed'", timeout=0.3)
-    assert "is busy; nothing was typed" in told
-    assert "typed" not in await rig.screen(python)
-    await call("send-cancel", paneId=python)
-    assert spoken(await say(call, python, "1+1")) == answer(python, "2")
 
 
 async def test_a_megabyte_is_told_by_its_head_and_tail(call: Call, python: str) -> None:
@@ -391,83 +224,3 @@ async def test_two_panes_are_spoken_to_side_by_side(call: Call, pane: Shell, rig
     first = asyncio.create_task(say(call, panes[0], wait))
     opened = await say(call, panes[1], f"open({str(gate)!r}, 'w').close(); print('open')")
     assert (opened["output"], (await first)["output"]) == ("open", "through")
-
-
-async def test_a_pattern_names_the_prompt_that_is_waited_for(call: Call, pane: Shell) -> None:
-    loop = "while read -p 'a? ' a; do sleep 0.2; read -p 'b? ' b; echo \"<$a$b>\"; done"
-    made = await pane(f"bash -c '{loop}'".replace("'a? '", '"a? "').replace("'b? '", '"b? "'))
-    reply = await say(call, made.pane, "1\n2", promptPattern=r"[ab]\? $")
-    assert spoken(reply) == answer(made.pane, "<12>")
-    reply = await say(call, made.pane, "3", promptPattern="^never", timeout=4)
-    assert (reply["timedOut"], reply["output"]) == (True, "b? ")
-
-
-async def test_questions_of_an_unknown_program_get_line_by_line(call: Call, pane: Shell) -> None:
-    made = await pane(
-        """bash -c 'read -p "Name: " n; read -p "Age: " a; echo "$n is $a"; read -p "Next: "'"""
-    )
-    reply = await say(call, made.pane, "me\n5")
-    assert reply["output"].split("\n")[-2:] == ["me is 5", "Next: "]
-
-
-async def test_a_dialogue_inside_something_remote_is_judged_by_its_look(
-    rig: Rig, call: Call, fails: Fails, pane: Shell
-) -> None:
-    relay = rig.folder / "docker"  # its name tells that what it shows is decided elsewhere
-    relay.symlink_to(programs.python(f"{sys.version_info.major}.{sys.version_info.minor}"))
-    far = 'import os, pty; os.environ["PS1"] = "far$ "; pty.spawn(["sh"])'
-    made = await pane(f"{relay} -c '{far}'")
-    await rig.wait_until_shown(made.pane, "far$")
-    assert "a shell inside docker is at its prompt" in await fails("run-in-repl", paneId=made.pane, input="1")
-    await call("send-keys", paneId=made.pane, keys=f"{sys.executable} -q", enter=True)
-    await rig.wait_until_shown(made.pane, ">>>")
-    await hold(call, made.pane, [(FUNCTION, "5\n6")])
-    assert "not complete" in (await say(call, made.pane, "sorted("))["note"]
-    assert (await say(call, made.pane, "[2, 1])"))["output"] == "[1, 2]"
-    assert spoken(await say(call, made.pane, "exit()")) == answer(made.pane, "", exited=True)
-
-
-async def test_a_program_of_another_kind_is_refused_with_the_right_tool(
-    call: Call, fails: Fails, pane: Shell
-) -> None:
-    made = await pane()
-    told = await fails("run-in-repl", paneId=made.pane, input="ls")
-    assert "No REPL runs in pane" in told
-    assert "execute-command" in told
-    full = await pane("tput smcup; stty -icanon -echo; exec cat")
-
-    async def is_full() -> bool:
-        return bool((await call("pane-state", paneId=full.pane))["alternateScreen"])
-
-    await eventually(is_full)
-    assert "full-screen" in await fails("run-in-repl", paneId=full.pane, input="x")
-
-
-async def test_what_somebody_has_typed_is_left_alone(rig: Rig, call: Call, fails: Fails, python: str) -> None:
-    await say(call, python, "1")
-    rig.raw("send-keys", "-t", python, "-l", "half")
-    await rig.wait_until_shown(python, ">>> half")
-    assert "typed at the prompt" in await fails("run-in-repl", paneId=python, input="2")
-    assert (await rig.screen(python)).endswith(">>> half")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"promptPattern": "(a"}, "'promptPattern' is not a regular expression"),
-        ({"promptPattern": ""}, "'promptPattern' is empty"),
-        ({"timeout": -1}, "'timeout' must be from 0 to 3600"),
-        ({"input": "a\x03"}, "'input' holds the control character \\x03"),
-        ({"paneId": "%999"}, "not found"),
-    ],
-)
-async def test_a_bad_argument_is_named(
-    fails: Fails, python: str, arguments: dict[str, Any], words: str
-) -> None:
-    assert words in await fails("run-in-repl", **{"paneId": python, "input": "1", **arguments})
-
-
-async def test_a_line_that_the_terminal_would_cut_is_refused(fails: Fails, pane: Shell) -> None:
-    made = await pane("cat")
-    told = await fails("run-in-repl", paneId=made.pane, input="x" * 5000)
-    assert "a line of 5000 bytes" in told

@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.rigs.mcp_client import PROMPT, Rig, serving
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 from tests.rigs.waiting import eventually
-from tests.tools.test_watching import start_line_runner, watch_and_type
+from tests.rigs.watching import start_line_runner, watch_and_type
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

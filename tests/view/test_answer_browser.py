@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.rigs.browser import PROGRAM, BrowserTab, start_browser
+from tests.rigs.browser import PROGRAM, BrowserTab
 from tests.rigs.page_answers import AskingPage, asking_page
 from tests.rigs.waiting import eventually
 from tests.rigs.wire import LIMIT_S, Pending
@@ -28,12 +28,6 @@ STATE = "document.getElementById('questions-state').textContent"
 WORDS = "[...document.querySelectorAll('.words')].map(each => each.textContent)"
 FOCUS = "document.activeElement.id || document.activeElement.className || document.activeElement.textContent"
 IS_SHOWN = "document.querySelector('{}')?.checkVisibility() ?? false"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[BrowserTab]:
-    async with start_browser() as tab:
-        yield tab
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from muxpilot import Tmux
 from muxpilot.view import http_app, viewer
-from tests.rigs.browser import PROGRAM, BrowserTab, start_browser
+from tests.rigs.browser import PROGRAM, BrowserTab
 from tests.rigs.view_page import audit_line, open_page, run_view
 from tests.rigs.waiting import end_server, eventually
 
@@ -25,12 +25,6 @@ pytestmark = [
 Raw = Callable[..., str]
 TEXT = "document.querySelector('[data-pane=\"{}\"] .xterm-rows')?.innerText ?? ''"
 STATE = "document.getElementById('state').textContent"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[BrowserTab]:
-    async with start_browser() as tab:
-        yield tab
 
 
 @pytest_asyncio.fixture(loop_scope="module")

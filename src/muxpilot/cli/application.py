@@ -28,20 +28,20 @@ Work = Callable[[App], Awaitable[int]]
 def run_with_app(settings: Settings, work: Work, *, may_start_journals: bool = True) -> int:
     """Build the application, do the work with it, and return the exit code.
 
-    All tools can be called, whatever agents are offered; the policy and the audit log apply. Without
-    `may_start_journals` the work only looks at panes, and leaves nothing in them.
+    All tools can be called, also those that agents are not offered; the policy and the audit log apply.
+    Without `may_start_journals` the work only looks at panes, and leaves nothing in them.
     """
     signals: list[int] = []
     app = build(replace(settings, scope=Scope.ALL, channel=False), may_start_journals=may_start_journals)
-    app.services.jobs.checks_owners = False
+    app.services.jobs.checks_owners = False  # this process ends soon
     try:
-        return asyncio.run(_do(app, work, signals))
+        return asyncio.run(_work_until_signal(app, work, signals))
     except asyncio.CancelledError:
         return 128 + signals[0] if signals else 130
 
 
-async def _do(app: App, work: Work, signals: list[int]) -> int:
-    """Do the work until a signal ends it. Close the application in any case."""
+async def _work_until_signal(app: App, work: Work, signals: list[int]) -> int:
+    """Do the work, or a part of it if a signal comes. Close the application in both cases."""
     task = asyncio.current_task()
     assert task is not None
 

@@ -73,9 +73,8 @@ async def _find_errors(app: App, tool: str, raw: dict[str, Any]) -> list[Muxpilo
     try:
         request, found = await app.dispatch.dry_run(tool, raw)
         if target_ids(request.arguments):
-            await find_reached_targets(
-                request.tool, request.tmux, request.arguments
-            )  # raises for a target that does not exist
+            # This raises for a target that does not exist.
+            await find_reached_targets(request.tool, request.tmux, request.arguments)
     except BadInput:
         raise
     except MuxpilotError as error:

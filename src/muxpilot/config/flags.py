@@ -42,31 +42,20 @@ def load_settings(
     workspace: str | None = None,
 ) -> Settings:
     """Combine flags, variables and the file. An empty variable counts as unset; an empty flag is refused."""
-    _refuse_empty(
-        scope=scope,
-        socket=socket,
-        ssh=ssh,
-        exec=exec_command,
-        config=config,
-        audit=audit,
-        audit_full=audit_full,
-        log_level=log_level,
-        workspace=workspace,
-    )
-    path = config or environment.get("TMUX_MCP_CONFIG") or None
+    path = _choose(environment, "TMUX_MCP_CONFIG", "--config", config)
     document, lines = _load_document(path)
     tools = environment.get("TMUX_MCP_TOOLS", "").strip()
     far = _choose_route(environment, document, ssh, exec_command)
     return Settings(
-        scope=_parse_scope(scope or environment.get("TMUX_MCP_SCOPE") or Scope.AGENTIC.value),
-        socket=socket or environment.get("TMUX_MCP_SOCKET") or None,
+        scope=_parse_scope(_choose(environment, "TMUX_MCP_SCOPE", "--scope", scope)),
+        socket=_choose(environment, "TMUX_MCP_SOCKET", "--socket", socket),
         shell_type=shell_type or document.shell.type,
         ssh=far.ssh,
         exec_command=far.exec_command,
         channel=bool(channel),
         http=_parse_http(http, http_token_file, workers=http_workers),
-        workspace_name=_check_workspace_name(environment, workspace),
-        log_level=_check_log_level(environment, log_level),
+        workspace_name=_choose_workspace_name(environment, workspace),
+        log_level=_choose_log_level(environment, log_level),
         security=_apply_tools_variable(_apply_preset(document.security, lines), tools),
         tracking=document.tracking,
         search=document.search,
@@ -78,11 +67,16 @@ def load_settings(
     )
 
 
-def _refuse_empty(**flags: str | None) -> None:
+def _choose(environment: Mapping[str, str], variable: str, flag: str, given: str | None) -> str | None:
+    """Return what the flag gives, else the variable, else None."""
+    _refuse_empty(flag, given)
+    return given or environment.get(variable) or None
+
+
+def _refuse_empty(flag: str, given: str | None) -> None:
     """Refuse an empty flag: a script's unset variable would silently leave out a policy or an audit log."""
-    for name, given in flags.items():
-        if given == "":
-            raise BadInput(f"--{name.replace('_', '-')} is empty.", "Give it a value, or leave it out.")
+    if given == "":
+        raise BadInput(f"{flag} is empty.", "Give it a value, or leave it out.")
 
 
 def _load_document(path: str | None) -> tuple[Document, Mapping[str, int]]:
@@ -107,6 +101,8 @@ def _choose_route(
     environment: Mapping[str, str], document: Document, ssh: str | None, exec_command: str | None
 ) -> _Route:
     """Return what flags give, else variables, else the file. One source may not give both."""
+    _refuse_empty("--ssh", ssh)
+    _refuse_empty("--exec", exec_command)
     variables = environment.get("TMUX_MCP_SSH") or None, environment.get("TMUX_MCP_EXEC") or None
     sources = (
         _Route(ssh, exec_command, "--ssh", "--exec"),
@@ -128,18 +124,18 @@ def _merge_audit(
 ) -> AuditSettings:
     return replace(
         table,
-        path=path or environment.get("TMUX_DEBUG_AUDIT") or table.path,
-        full=full or environment.get("TMUX_DEBUG_AUDIT_FULL") or table.full,
+        path=_choose(environment, "TMUX_DEBUG_AUDIT", "--audit", path) or table.path,
+        full=_choose(environment, "TMUX_DEBUG_AUDIT_FULL", "--audit-full", full) or table.full,
     )
 
 
-def _check_workspace_name(environment: Mapping[str, str], flag: str | None) -> str | None:
+def _choose_workspace_name(environment: Mapping[str, str], flag: str | None) -> str | None:
     """Return the name of the flag or MUXPILOT_WORKSPACE, or None. Raise BadInput if it is no name."""
-    given = flag or environment.get("MUXPILOT_WORKSPACE")
-    if given and not is_name(given):
+    name = _choose(environment, "MUXPILOT_WORKSPACE", "--workspace", flag)
+    if name and not is_name(name):
         source = "--workspace" if flag else "MUXPILOT_WORKSPACE"
-        raise BadInput(f"{source} {given[:80]!r} is not a name.", "Use letters, digits, -, _ and . only.")
-    return given or None
+        raise BadInput(f"{source} {name[:80]!r} is not a name.", "Use letters, digits, -, _ and . only.")
+    return name
 
 
 def _apply_preset(security: SecuritySettings, given: Mapping[str, int]) -> SecuritySettings:
@@ -187,20 +183,22 @@ def _parse_workers(text: str | None) -> int:
     return int(text)
 
 
-def _check_log_level(environment: Mapping[str, str], flag: str | None) -> str:
-    """Return the log level of the flag or MUXPILOT_LOG, whichever is given, after checking that it is one."""
-    given = flag or environment.get("MUXPILOT_LOG")
-    if not given:
+def _choose_log_level(environment: Mapping[str, str], flag: str | None) -> str:
+    """Return the log level of the flag or MUXPILOT_LOG, or the default. Raise BadInput if it is none."""
+    level = _choose(environment, "MUXPILOT_LOG", "--log-level", flag)
+    if level is None:
         return DEFAULT_LEVEL
     try:
-        parse_level(given)
+        parse_level(level)
     except BadInput as error:
         source = "--log-level" if flag else "MUXPILOT_LOG"
         raise BadInput(f"{source}: {error.what}", error.hint) from None
-    return given
+    return level
 
 
-def _parse_scope(text: str) -> Scope:
+def _parse_scope(text: str | None) -> Scope:
+    if text is None:
+        return Scope.AGENTIC
     try:
         return Scope(text)
     except ValueError:

@@ -38,7 +38,7 @@ class InspectedPane(Protocol):
 async def read_state(pane: InspectedPane) -> ForegroundState:
     """Return what the foreground program of a pane is doing now.
 
-    It is read in a thread: a group of many threads takes some milliseconds.
+    It is read in a thread: to read a process group of many threads takes some milliseconds.
     """
     started = time.perf_counter()
     if pane.remote_shell is None:

@@ -32,10 +32,7 @@ from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream, Tmux
 from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.trace import area, describe_error
 
-_SIZE_CHECK_S = 0.1
-_STOP_TIMEOUT_S = 5.0
 _TRIES = 5
-_LOCK_PAUSE_S = 0.2
 _CONTINUED = "another muxpilot continues the recording"
 _NOT_KEPT = "the muxpilot that recorded has ended, and what the pane printed since is not kept"
 
@@ -87,14 +84,16 @@ class Recording:
                 await self._tmux.streams.catch_up(self._pane)
             self._stop_at = self._stream.end
             if self.offset < self._stop_at:
-                await asyncio.wait([self.task], timeout=_STOP_TIMEOUT_S)
+                await asyncio.wait([self.task], timeout=self._timing.recording_stop_s)
         await self.leave()
         self._end("stopped")
 
     async def _wait_for_start(self, task: asyncio.Task[None]) -> None:
         """Wait until the file is open, or the recording has ended, at the latest after some seconds."""
         started = asyncio.create_task(self.has_started.wait())
-        await asyncio.wait([started, task], timeout=_STOP_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            [started, task], timeout=self._timing.recording_stop_s, return_when=asyncio.FIRST_COMPLETED
+        )
         started.cancel()
 
     async def leave(self) -> None:
@@ -175,7 +174,7 @@ class Recording:
             if file is not None:
                 return file
             self._trace.debug("recording is written by another process", path=path)
-            await asyncio.sleep(_LOCK_PAUSE_S)
+            await asyncio.sleep(self._timing.recording_reopen_s)
 
     async def _follow(self, stream: PaneStream, file: CastFile) -> str:
         """Write the stream to the file; return why the recording has ended."""
@@ -197,7 +196,7 @@ class Recording:
             file.write_event("m", f"{event.lost_bytes or 'some'} bytes are missing: {event.reason}")
             return
         is_live = stream.end_event is None
-        if is_live and time.monotonic() - self._size_checked_at > _SIZE_CHECK_S:
+        if is_live and time.monotonic() - self._size_checked_at > self._timing.recorded_size_check_s:
             self._size_checked_at = time.monotonic()
             self._size = await _record_resize(self._tmux, self._pane, file, self._size)
         file.write_output(self._strip_marks(event.data))

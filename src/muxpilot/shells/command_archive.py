@@ -124,6 +124,9 @@ class CommandArchive:
     async def _find_stream(self, tmux: Tmux, pane: PaneId, journal: str) -> PaneStream | None:
         known = tmux.streams.find_stream(pane)
         if known is not None and known.name == journal:
+            # Over ssh the record comes by another way than the output, and may be here first.
+            with suppress(MuxpilotError):
+                await tmux.streams.catch_up(pane)
             return known
         with suppress(MuxpilotError, OSError):
             return await tmux.streams.read_ended(pane, journal)

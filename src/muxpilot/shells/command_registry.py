@@ -221,6 +221,7 @@ class CommandRegistry:
             pane, recorded = found
             if recorded.end is None:
                 await self._open_for(tmux, pane)
+                recorded = await self._read_again(tmux, pane, recorded)
             known = self._commands.get(command_id) or await self.archive.restore(tmux, pane, recorded)
             self._commands[command_id] = known
         shell = self._find_pane_of(known)
@@ -233,6 +234,16 @@ class CommandRegistry:
             return await self.archive.find(tmux, command_id)
         except NoServer:
             return None  # a server that is not running has no panes
+
+    async def _read_again(self, tmux: Tmux, pane: PaneId, recorded: RecordedCommand) -> RecordedCommand:
+        """Return the record of a command as it is now: it may have ended while its pane was opened."""
+        shell = self.find_pane(tmux, pane)
+        if shell is not None and shell.end_reason is None:
+            shell.shared_commands.sync()
+        found = None
+        if recorded.id not in self._commands:
+            found = await self._find_recorded(tmux, recorded.id)
+        return found[1] if found is not None else recorded
 
     async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
         """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""

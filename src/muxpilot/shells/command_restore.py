@@ -62,6 +62,7 @@ class CommandReplay:
         end = recorded.end.place if recorded.end is not None else None
         is_known = end is not None and end.journal == stream.name
         self._end = min(stream.end, end.offset) if end is not None and is_known else stream.end
+        self._missing_bytes = end.offset - self._end if end is not None and is_known else 0
         self._scanner = MarkScanner()
         self._stack = ShellStack(self._scanner, trace=command.trace)
         self._stack.restore(recorded.typed[0].stack)
@@ -78,6 +79,8 @@ class CommandReplay:
             offset = self._skip_lost(offset + len(data)) if data else self._skip_part(offset, limit)
             await asyncio.sleep(0)
         self._begin_lines(offset)
+        if self._missing_bytes:
+            self._command.output.note_lost(self._missing_bytes, NOT_HELD)
         self._settle()
 
     def _begin_lines(self, offset: int) -> None:

@@ -54,7 +54,7 @@ class AgentLines:
             elif key not in _LINE_ENDS:
                 line.has_keys = True
 
-    def is_agents(self, tmux: Tmux, pane: PaneId, text: str) -> bool:
+    def is_typed_by_agent(self, tmux: Tmux, pane: PaneId, text: str) -> bool:
         """Return whether an agent typed the text that stands at the prompt."""
         line = self._lines.get((tmux.socket, pane))
         return line is not None and (line.has_keys or line.text.split() == text.split())

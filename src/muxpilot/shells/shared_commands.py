@@ -1,4 +1,4 @@
-"""The commands of one pane, those of all muxpilots: what the records tell, and who is responsible.
+"""The commands of one pane, whichever muxpilot was asked for them: their records, and who is responsible.
 
 Each muxpilot follows the same output and the same records, so each knows every command of the panes that it
 has open. One of them is responsible for a command: it types it and writes down its end. If that one is dead,
@@ -89,7 +89,7 @@ class SharedCommands:
         self.log.take_news()
         unfinished = self.log.history.list_unfinished()
         for recorded in unfinished:
-            self._know(recorded)
+            self._add_recorded(recorded)
         return unfinished
 
     def sync(self) -> None:
@@ -104,7 +104,7 @@ class SharedCommands:
         return recorded is None or self.log.is_own(recorded)
 
     def is_queued(self, command: Command) -> bool:
-        """Return whether no line of a command was typed, by no muxpilot."""
+        """Return whether no muxpilot has typed a line of a command."""
         recorded = self.log.history.commands.get(command.id)
         return recorded is not None and recorded.is_queued
 
@@ -138,7 +138,7 @@ class SharedCommands:
         self.sync()
         if recorded.end is not None or not self.log.is_own(recorded):
             return None
-        command = self.known.get(recorded.id) or self._know(recorded)
+        command = self.known.get(recorded.id) or self._add_recorded(recorded)
         command.is_foreign = False
         if command.status.is_final:  # its end was seen, but not by its owner
             self._on_end(command)
@@ -184,7 +184,8 @@ class SharedCommands:
         is_void = recorded is not None and typed.ticket not in [line.ticket for line in recorded.typed]
         return None if is_void else typed
 
-    def _know(self, recorded: RecordedCommand) -> Command:
+    def _add_recorded(self, recorded: RecordedCommand) -> Command:
+        """Add a command of which only the record is known here."""
         command = self._restore(recorded)
         command.is_foreign = not self.log.is_own(recorded)
         command.on_end = self._on_end
@@ -226,13 +227,13 @@ class SharedCommands:
         asyncio.get_running_loop().call_soon(self.write_ends)
 
     def write_ends(self) -> None:
-        """Write down how commands have ended whose callers were told first."""
+        """Write down the ends of commands whose callers were answered first."""
         while self._unwritten_ends:
             command_id, end = self._unwritten_ends.popitem()
             self.log.end(command_id, end)
 
     def release(self) -> None:
-        """Let go of the commands: they are kept for longer than what is known about their pane."""
+        """Forget the commands when the pane is closed. The registry keeps them for longer."""
         for command in self.known.values():
             command.on_end = command.find_end_time = None
         self.known.clear()
@@ -247,7 +248,7 @@ class SharedCommands:
     def _on_ask(self, fields: Fields) -> None:
         recorded = self.log.history.commands.get(str(fields.get("id")))
         if recorded is not None and recorded.id not in self.known and recorded.end is None:
-            self._know(recorded)
+            self._add_recorded(recorded)
 
     def _on_type(self, fields: Fields) -> None:
         recorded = self.log.history.commands.get(str(fields.get("id")))
@@ -284,7 +285,7 @@ class SharedCommands:
         command.end_as_recorded(recorded.end)
 
     def _is_behind(self, end: EndedCommand) -> bool:
-        """Return whether output that the end follows has not been read yet."""
+        """Return whether a part of the output that comes before this end has not been read yet."""
         here = self._place()
         return here.journal == end.place.journal and here.offset < end.place.offset
 

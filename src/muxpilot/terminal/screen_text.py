@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a server imports this module at its start, and cells with t
 
     Row = Sequence[ScreenCell]
 
-# A bar of a colour of its own is at most so many rows high. A higher area is the ground of a box or a theme.
+# A highlighted bar is at most so many rows high. A higher area is the background of a box or a theme.
 _HIGHEST_BAR = 2
 _MOST_HIGHLIGHTED, _LONGEST_HIGHLIGHTED = 20, 200
 
@@ -75,26 +75,26 @@ def find_highlighted(grid: CellGrid, rows: Span | None = None, columns: Span | N
 def _highlighted_in(
     row: Row, backgrounds: Sequence[Sequence[Colour]], number: int, columns: Span | None
 ) -> list[str]:
-    """Return the highlighted texts of a row. Neighbours with the same ground are one text."""
+    """Return the highlighted texts of a row. Neighbours with the same highlight are one text."""
     texts: list[str] = []
-    ground_before: object = None
+    highlight_before: object = None
     column = 0
     for cell in row:
         is_inside = columns is None or columns.first <= column <= columns.last
-        ground = _ground(cell, backgrounds, number, column) if is_inside else None
-        if ground is not None:
-            if ground != ground_before:
+        highlight = _highlight_of(cell, backgrounds, number, column) if is_inside else None
+        if highlight is not None:
+            if highlight != highlight_before:
                 texts.append("")
             texts[-1] += cell.text
-        ground_before = ground
+        highlight_before = highlight
         column += cell.width
     return [text.strip() for text in texts if text.strip()]
 
 
-def _ground(
+def _highlight_of(
     cell: ScreenCell, backgrounds: Sequence[Sequence[Colour]], number: int, column: int
 ) -> tuple[bool, Colour] | None:
-    """Return what sets a cell apart from those around it, or None if nothing does."""
+    """Return what sets a cell apart from those around it, or None: is it reverse video, and its colour."""
     style = cell.style
     if style.reverse:
         return True, style.fg

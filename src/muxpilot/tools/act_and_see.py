@@ -15,7 +15,7 @@ from muxpilot.tmux.objects.capture import CapturedScreen
 from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import DEADLINE_S
 from muxpilot.tools.context import Context
-from muxpilot.watch.act_and_see import ActWatch, ScreenCursor
+from muxpilot.watch.act_and_see import ActWatch, ScreenChange, ScreenCursor
 from muxpilot.watch.mark_tracker import track_marks
 from muxpilot.watch.trigger import Trigger
 from muxpilot.watch.triggers import UNTIL, parse_triggers, refuse_local_triggers
@@ -88,30 +88,40 @@ async def act(
 
     `prepare` is awaited first. The pane is held before anything is awaited: later calls come after this one.
     """
-    watches = ctx.services.watches
     triggers = parse_until(ctx, until) if until is not None else ()
-    async with AsyncExitStack() as resources:
+    async with AsyncExitStack() as streams:
         async with ctx.lock_pane(ctx.tmux, pane):
             if prepare is not None:
                 await prepare()
             if until is None:
                 return await send()
-            row = await ctx.tmux.panes.get(pane)
-            marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
-            stream = await resources.enter_async_context(ctx.tmux.streams.open(pane))
-            watch = ActWatch(
-                ctx.tmux,
-                row,
-                stream,
-                marks=marks,
-                timing=watches.timing,
-                call=ctx.call,
-                mask=partial(mask_screen, ctx),
-                find_continued=watches.find_continued,
-            )
-            await watch.begin()
+            watch = await _begin_watch(ctx, pane, streams)
             sent = await send()
-        change = await watch.wait(triggers, timeout_s=timeout_ms / 1000, probes=watches.probes)
+        probes = ctx.services.watches.probes
+        change = await watch.wait(triggers, timeout_s=timeout_ms / 1000, probes=probes)
+    return await _answer(ctx, pane, sent, change)
+
+
+async def _begin_watch(ctx: Context, pane: PaneId, streams: AsyncExitStack) -> ActWatch:
+    """Watch a pane from now on. The exit stack closes its stream."""
+    watches = ctx.services.watches
+    row = await ctx.tmux.panes.get(pane)
+    marks = await track_marks(ctx.tmux, pane, ctx.services.shells)
+    watch = ActWatch(
+        ctx.tmux,
+        row,
+        await streams.enter_async_context(ctx.tmux.streams.open(pane)),
+        marks=marks,
+        timing=watches.timing,
+        call=ctx.call,
+        mask=partial(mask_screen, ctx),
+        find_continued=watches.find_continued,
+    )
+    await watch.begin()
+    return watch
+
+
+async def _answer(ctx: Context, pane: PaneId, sent: InputSent, change: ScreenChange) -> ActAnswer:
     return ActAnswer(
         pane_id=sent.pane_id,
         pane=await ctx.pane_name(pane),

@@ -84,7 +84,7 @@ def _bytes_typed(arguments: Mapping[str, Any]) -> Sequence[str]:
 
 
 async def _dry_run_keys(ctx: Context, keys: str, *, literal: bool, **_: object) -> Sequence[MuxpilotError]:
-    """Raise BadInput for a key that there is not."""
+    """Raise BadInput for a name that is no key."""
     if not literal:
         parse_keys(keys)
     return ()
@@ -172,7 +172,7 @@ async def _has_persons_line(ctx: Context, pane: PaneId) -> bool:
     for pause_s in shells.timing.half_typed_checks_s:
         await asyncio.sleep(pause_s)
         text = await find_half_typed(ctx.tmux, pane, shells.find_pane(ctx.tmux, pane))
-        if not text or shells.agent_lines.is_agents(ctx.tmux, pane, text):
+        if not text or shells.agent_lines.is_typed_by_agent(ctx.tmux, pane, text):
             return False
     return True
 
@@ -346,7 +346,7 @@ def _one_key_tool(name: str, key: str, words: str) -> Tool:
     async def press(
         ctx: Context, pane_id: MainPane, until: UntilAgain = None, timeout_ms: TimeoutMs = 5000
     ) -> PaneDone | ActAnswer:
-        """Press the key; the tool has other words."""
+        """Press the key. The tool gets a description of its own below."""
 
         async def send() -> PaneDone:
             """Press it while the pane is held."""

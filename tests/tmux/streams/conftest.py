@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from muxpilot import Tmux
-from muxpilot.tmux import Data, End, Gap, PaneId, PaneStream
+from muxpilot.tmux import Data, End, Gap, PaneId, PaneProgram, PaneStream
 from muxpilot.tmux.streams import StreamEvent
-from tests.rigs.engine import Raw, attach_person
+from tests.rigs.engine import Raw, attach_person, wait_until
 from tests.rigs.waiting import LIMIT_S, eventually
 
 RAW_TERMINAL = "stty raw -echo"
+CAT = PaneProgram(f"{RAW_TERMINAL}; exec cat")
+FLOOD = "seq 1 20000; echo LAST"
+FLOODED = b"".join(b"%d\r\n" % number for number in range(1, 20001)) + b"LAST\r\n"
 
 
 def offsets_are_exact(events: list[StreamEvent]) -> bool:
@@ -107,3 +111,24 @@ async def unattached_ending_pane(raw: Raw, theirs: str, binary: str, socket: str
     async with attach_person(binary, socket, "attach", "-t", "mine"):
         raw("set-option", "-t", "mine", "destroy-unattached", "on")
         yield theirs
+
+
+@pytest.fixture
+def runtime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the journals of each test in a folder of its own."""
+    path = folder / "run"
+    path.mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(path))
+    return path
+
+
+@asynccontextmanager
+async def muxpilot(socket: str, binary: str, **more: object) -> AsyncIterator[Tmux]:
+    async with Tmux(socket, binary=binary, config="/dev/null", timeout_s=10, **more) as tmux:  # type: ignore[arg-type]
+        yield tmux
+
+
+async def wait_until_raw(raw: Raw, pane: str) -> None:
+    """Wait until `cat` runs in a pane: before that, the terminal echoes what is typed."""
+    ask = ("display-message", "-p", "-t", pane, "#{pane_current_command}")
+    await wait_until(lambda: raw(*ask) == "cat")

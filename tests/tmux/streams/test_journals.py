@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -18,14 +14,18 @@ from muxpilot import Tmux
 from muxpilot.journal.journals import JournalLimits, Journals
 from muxpilot.tmux import PaneId, PaneProgram
 from tests.rigs.engine import Raw, read_to_end, read_until, stream_of, wait_until
-from tests.rigs.waiting import LIMIT_S, eventually
-from tests.tmux.streams.conftest import RAW_TERMINAL, follow_pane, read_in_background, type_until_echoed
+from tests.tmux.streams.conftest import (
+    CAT,
+    FLOOD,
+    FLOODED,
+    RAW_TERMINAL,
+    follow_pane,
+    muxpilot,
+    read_in_background,
+    type_until_echoed,
+)
 
-pytestmark = pytest.mark.both_tmux
-
-CAT = PaneProgram(f"{RAW_TERMINAL}; exec cat")
-FLOOD = "seq 1 20000; echo LAST"
-FLOODED = b"".join(b"%d\r\n" % number for number in range(1, 20001)) + b"LAST\r\n"
+pytestmark = [pytest.mark.both_tmux, pytest.mark.usefixtures("runtime")]
 
 # A muxpilot that creates a pane, prints its id, and waits to be killed.
 CREATOR = """
@@ -45,21 +45,6 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture(autouse=True)
-def runtime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the journals of each test in a folder of its own."""
-    path = folder / "run"
-    path.mkdir(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(path))
-    return path
-
-
-@asynccontextmanager
-async def muxpilot(socket: str, binary: str, **more: object) -> AsyncIterator[Tmux]:
-    async with Tmux(socket, binary=binary, config="/dev/null", timeout_s=10, **more) as tmux:  # type: ignore[arg-type]
-        yield tmux
-
-
 def kill_after_creating(socket: str, binary: str, command: str, *, remain: bool = False) -> PaneId:
     """Let another muxpilot create a pane, and kill that muxpilot. Return the pane's id."""
     argv = [sys.executable, "-c", CREATOR, socket, binary, command, "yes" if remain else "no"]
@@ -69,12 +54,6 @@ def kill_after_creating(socket: str, binary: str, command: str, *, remain: bool 
             return PaneId(creator.stdout.readline().decode().strip())
         finally:
             creator.kill()
-
-
-async def wait_until_raw(raw: Raw, pane: str) -> None:
-    """Wait until `cat` runs in a pane: before that, the terminal echoes what is typed."""
-    ask = ("display-message", "-p", "-t", pane, "#{pane_current_command}")
-    await wait_until(lambda: raw(*ask) == "cat")
 
 
 async def test_the_next_muxpilot_continues_where_the_last_was_killed(
@@ -153,53 +132,6 @@ async def test_two_muxpilots_see_one_stream(socket: str, binary: str, raw: Raw) 
         assert stream_of(one, made.pane_id).name == raw(
             "display-message", "-p", "-t", made.pane_id, "#{@muxpilot_journal}"
         )
-
-
-async def test_muxpilots_that_open_a_persons_pane_at_once_start_one_pipe(
-    socket: str, binary: str, raw: Raw, theirs: str
-) -> None:
-    async with muxpilot(socket, binary) as one, muxpilot(socket, binary) as two:
-        async with one.streams.open(PaneId(theirs)), two.streams.open(PaneId(theirs)):
-            pass
-        other = raw("split-window", "-t", theirs, "-d", "-P", "-F", "#{pane_id}", f"{RAW_TERMINAL}; exec cat")
-        names = await asyncio.gather(*(name_when_opened(tmux, other) for tmux in (one, two)))
-    assert names[0] == names[1]
-
-
-async def name_when_opened(tmux: Tmux, pane: str) -> str:
-    async with tmux.streams.open(PaneId(pane)) as stream:
-        return stream.name
-
-
-async def test_a_persons_pane_keeps_its_journal_between_followers(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        await wait_until_raw(raw, theirs)
-        await tmux.input.type(PaneId(theirs), "<one>")
-        await follower.wait_for_bytes(b"<one>")
-    raw("send-keys", "-t", theirs, "-l", "<two>")
-    async with follow_pane(tmux, theirs) as follower:
-        await follower.wait_for_bytes(b"<two>")
-    assert follower.data == b"<one><two>"
-    assert raw("list-panes", "-t", theirs, "-F", "#{pane_pipe}") == "1"
-    assert not tmux.streams.is_own_pane(PaneId(theirs))
-
-
-async def test_a_persons_own_pipe_is_left_to_them(tmux: Tmux, raw: Raw, theirs: str, tmp_path: Path) -> None:
-    raw("pipe-pane", "-t", theirs, f"cat >{tmp_path}/log")
-    async with follow_pane(tmux, theirs) as follower:
-        await type_until_echoed(raw, follower, theirs, "seen")
-    assert raw("display-message", "-p", "-t", theirs, "#{@muxpilot_journal}") == ""
-    await wait_until(lambda: "seen" in (tmp_path / "log").read_text())
-
-
-async def test_a_name_that_a_person_wrote_into_the_option_is_not_believed(
-    tmux: Tmux, raw: Raw, theirs: str
-) -> None:
-    raw("pipe-pane", "-t", theirs, "cat >/dev/null")
-    for name in ("../../../etc", "0001-abcdef", "x" * 300):
-        raw("set-option", "-p", "-t", theirs, "@muxpilot_journal", name)
-        async with follow_pane(tmux, theirs) as follower:
-            await type_until_echoed(raw, follower, theirs, "seen")
 
 
 async def test_older_bytes_than_memory_holds_are_read_from_the_files(tmux: Tmux) -> None:
@@ -283,106 +215,11 @@ def size_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("0*-0*") if path.is_file())
 
 
-@pytest.fixture
-def tiny_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Mount a file system of 200 kB for the journals."""
-    disk = folder / "disk"
-    disk.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=200k,mode=700", "muxpilot-test", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(argv, check=False).returncode:
-        pytest.skip("this user cannot mount a file system")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(disk))
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
-async def test_a_full_disk_stops_no_pane_and_is_told(tiny_disk: Path, socket: str, binary: str) -> None:
-    async with muxpilot(socket, binary) as tmux:
-        made = await tmux.sessions.create("ours", program=PaneProgram("seq 1 100000; exit 3"))
-        async with read_in_background(stream_of(tmux, made.pane_id)) as follower:
-            assert (await follower.wait_for_end()).status == 3
-    assert follower.gaps
-    assert follower.data.endswith(b"\n100000\r\n")
-
-
-async def test_a_journal_that_was_deleted_is_a_gap_and_the_stream_goes_on(
-    tmux: Tmux, raw: Raw, theirs: str, runtime: Path
-) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        await type_until_echoed(raw, follower, theirs, "before")
-        shutil.rmtree(runtime / "muxpilot")
-        await follower.wait_until(lambda seen: seen.gaps)
-        await type_until_echoed(raw, follower, theirs, "after")
-
-
-async def test_a_segment_that_was_cut_is_a_gap_and_the_stream_goes_on(
-    tmux: Tmux, raw: Raw, theirs: str, runtime: Path
-) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        await wait_until_raw(raw, theirs)
-        await tmux.input.type(PaneId(theirs), "before")
-        await follower.wait_for_bytes(b"before")
-        [segment] = runtime.rglob("000000000000000-*")
-        os.truncate(segment, 0)
-        await type_until_echoed(raw, follower, theirs, "after")
-        await follower.wait_until(lambda seen: seen.gaps)
-    assert follower.data.count(b"before") == 1
-
-
-async def test_foreign_files_in_the_folder_are_ignored(tmux: Tmux, raw: Raw, runtime: Path) -> None:
-    made = await tmux.sessions.create("ours", program=CAT)
-    async with read_in_background(stream_of(tmux, made.pane_id)) as follower:
-        await type_until_echoed(raw, follower, made.pane_id, "before")
-        [folder] = runtime.rglob("0001-??????")
-        (folder / "note.txt").write_text("theirs")
-        (folder / "000000000000999-000000000000-y").write_text("theirs")
-        (folder / "000000000999999-000000000000").symlink_to("/etc/passwd")
-        await type_until_echoed(raw, follower, made.pane_id, "after")
-    assert b"theirs" not in follower.data
-    assert b"root:" not in follower.data
-
-
-async def test_output_is_kept_in_memory_where_no_private_folder_can_be_made(
-    socket: str, binary: str, raw: Raw, runtime: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (runtime / "muxpilot").mkdir(0o777)
-    (runtime / "muxpilot").chmod(0o777)
-    monkeypatch.setenv("XDG_STATE_HOME", "/proc/none")
-    async with muxpilot(socket, binary, journals=Journals()) as tmux:
-        made = await tmux.sessions.create("ours", program=CAT)
-        async with read_in_background(stream_of(tmux, made.pane_id)) as follower:
-            await type_until_echoed(raw, follower, made.pane_id, "seen")
-    assert list((runtime / "muxpilot").iterdir()) == []
-
-
-async def test_without_inotify_everything_still_arrives(
-    tmux: Tmux, raw: Raw, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.platform", "plan9")
-    made = await tmux.sessions.create("ours", program=PaneProgram(FLOOD))
-    seen, end = await read_to_end(stream_of(tmux, made.pane_id))
-    assert (seen, end.status) == (FLOODED, 0)
-
-
 async def test_all_files_are_private(tmux: Tmux, raw: Raw, runtime: Path) -> None:
     made = await tmux.sessions.create("ours", program=PaneProgram("echo hello; exec sleep 60"))
     await read_until(stream_of(tmux, made.pane_id), b"hello")
     found = {(path.is_dir(), oct(path.stat().st_mode & 0o777)) for path in (runtime / "muxpilot").rglob("*")}
     assert found == {(True, "0o700"), (False, "0o600")}
-
-
-async def test_catching_up_waits_for_what_tmux_shows(tmux: Tmux, raw: Raw, theirs: str) -> None:
-    async with tmux.streams.open(PaneId(theirs)) as stream:
-        for number in range(20):
-            text = f"<{number}>"
-            raw("send-keys", "-t", theirs, "-l", text)
-
-            async def is_shown(text: str = text) -> bool:
-                return text in raw("capture-pane", "-p", "-t", theirs)
-
-            await eventually(is_shown, limit_s=LIMIT_S)
-            await tmux.streams.catch_up(PaneId(theirs))
-            assert stream.read(stream.start, stream.end).endswith(text.encode())
 
 
 async def test_each_pane_has_a_folder_for_all_muxpilots(tmux: Tmux, socket: str, binary: str) -> None:
@@ -404,19 +241,3 @@ async def test_the_writer_ends_with_the_pane(tmux: Tmux, raw: Raw) -> None:
     raw("kill-pane", "-t", made.pane_id)
     await wait_until(lambda: generation.has_ended)
     await wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not generation.is_being_written)
-
-
-@pytest.mark.parametrize("victim", ["shell", "dd"])
-async def test_a_writer_that_was_killed_is_a_gap_and_the_stream_goes_on(
-    tmux: Tmux, raw: Raw, theirs: str, victim: str
-) -> None:
-    async with follow_pane(tmux, theirs) as follower:
-        await type_until_echoed(raw, follower, theirs, "before")
-        [generation] = await tmux.streams.journals.list(PaneId(theirs))
-        pid = generation.writer_pid
-        assert pid is not None
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for one in [pid] if victim == "shell" else map(int, children):
-            os.kill(one, signal.SIGKILL)
-        await follower.wait_until(lambda seen: seen.gaps)
-        await type_until_echoed(raw, follower, theirs, "after")

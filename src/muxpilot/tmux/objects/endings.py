@@ -1,4 +1,4 @@
-"""End panes, windows and sessions with all processes in them, whatever those ignore.
+"""End panes, windows and sessions with all processes in them, also those that ignore SIGHUP.
 
 tmux closes the terminals, which sends SIGHUP. The process trees are read before that, because they fall apart
 when the first processes end. What is left then gets SIGTERM and SIGKILL (`processes/end_processes.py`).
@@ -55,7 +55,7 @@ _PANE_WITH_PROCESS = fields(
 )
 
 
-# The last words of a request: which panes are left.
+# Follows the command that kills, in the same request: the panes that are left.
 _LIST_IDS = ("list-panes", "-a", "-F", "#{pane_id}")
 
 
@@ -120,29 +120,29 @@ class Endings:
     async def _kill_now(
         self, command: Command, choose: Callable[[Sequence[PaneWithProcess]], list[PaneWithProcess]]
     ) -> Ended:
-        doomed = choose(await self._list_panes())
+        chosen = choose(await self._list_panes())
         if not has_proc() or self._connection.endpoint.is_remote:
-            return await self._kill_far(command, doomed)
-        tree = _tree_of(doomed)
+            return await self._kill_far(command, chosen)
+        tree = _tree_of(chosen)
         await asyncio.to_thread(tree.read)
         async with self._connection.lock_for_session_change():  # the last pane ends its session
             reply = await self._connection.run(command, _LIST_IDS)
         remaining = {line.decode("ascii", "replace") for line in reply.blocks[-1].lines}
-        gone = [row for row in doomed if row.id not in remaining]
+        gone = [row for row in chosen if row.id not in remaining]
         self._trace.debug("killed", command=command[0], panes=len(gone))
-        if len(gone) < len(doomed):  # the condition did not hold, or another session shows a pane meanwhile
+        if len(gone) < len(chosen):  # a condition did not hold, or another session shows a pane by now
             tree = _tree_of(gone)
         return await asyncio.to_thread(end_tree, tree) if gone else []
 
-    async def _kill_far(self, command: Command, doomed: Sequence[PaneWithProcess]) -> Ended:
+    async def _kill_far(self, command: Command, chosen: Sequence[PaneWithProcess]) -> Ended:
         from muxpilot.processes import far_process_tree as far  # most servers are on this host
 
-        if not doomed:
+        if not chosen:
             async with self._connection.lock_for_session_change():
                 await self._connection.run(command)
             return []
         words = [word if isinstance(word, str) else word.decode() for word in command]
-        script = _far_panes(doomed).kill_script(self._connection.endpoint.binary, words)
+        script = _far_panes(chosen).kill_script(self._connection.endpoint.binary, words)
         async with self._connection.lock_for_session_change():
             lines = await self._connection.run_shell_line(script, repeatable=False)
         failure = far.parse_failure(lines)
