@@ -24,6 +24,7 @@ from muxpilot.tmux.connection.attached_client import AttachedClient
 from muxpilot.tmux.connection.control import Listener
 from muxpilot.tmux.connection.deadlines import Deadline
 from muxpilot.tmux.connection.failures import is_server_gone, raise_on_error
+from muxpilot.tmux.connection.heartbeat import Heartbeat
 from muxpilot.tmux.connection.hub_session import HubSession, RemoteHubSession, has_no_other_session
 from muxpilot.tmux.connection.protocol import CommandReply, Notification, PaneOutput
 from muxpilot.tmux.connection.server_options import HARDENING, KEEP_UNATTACHED
@@ -78,6 +79,9 @@ class Connection:
         self._is_closed = False
         self._is_program_supported = False
         self._listeners: list[Listener] = []
+        # The names of our clients that follow sessions, in a container.
+        self._stream_clients: set[str] = set()
+        self._lost_hub: str | None = None
 
     @property
     def temporary_folder(self) -> TemporaryFolder:
@@ -102,6 +106,22 @@ class Connection:
     def add_listener(self, listener: Listener) -> None:
         """Call `listener` with every notification of tmux, and with `closed` when the connection is lost."""
         self._listeners.append(listener)
+
+    def add_stream_client(self, name: str) -> None:
+        """Let a client that follows a session end with this connection, where the pipe may not tell it to."""
+        self._stream_clients.add(name)
+        if self._heartbeat is not None:
+            self._heartbeat.add_client(name)
+
+    def end_stream_client(self, name: str) -> None:
+        """End such a client, which was closed here."""
+        self._stream_clients.discard(name)
+        if self._heartbeat is not None:
+            self._heartbeat.end_client(name)
+
+    @property
+    def _heartbeat(self) -> Heartbeat | None:
+        return self._client.heartbeat if self._client is not None else None
 
     async def run(
         self,
@@ -352,6 +372,8 @@ class Connection:
             await client.detach()
             raise
         self._client = client
+        if client.heartbeat is not None:
+            client.heartbeat.start(self._stream_clients, self._lost_hub)
         elapsed_ms = f"{(asyncio.get_running_loop().time() - started_at) * 1000:.1f}"
         self._trace.info("connected", pid=client.server_pid, version=client.version_text, ms=elapsed_ms)
         if self._needs_review:  # sessions changed since we asked for other sessions
@@ -392,6 +414,7 @@ class Connection:
     async def _detach(self, client: AttachedClient) -> None:
         if self._client is client:
             self._client = None
+            self._lost_hub = client.hub.name
         try:
             async with self.endpoint.attach_lock(_DETACH_LOCK_TIMEOUT_S):
                 await client.detach()

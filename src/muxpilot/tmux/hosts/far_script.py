@@ -63,6 +63,14 @@ HUB_SCRIPT = (
     'case $1 in word:*) exec "$3" wait-for "${1#word:}";; esac; exec cat <&3 >/dev/null'
 )
 
+# What tmux runs some time after a heartbeat. The variables are those of the hub session at that time. If the
+# hub is gone, the clients may have another one. tmux would show output, and a status, to people.
+_END_WITHOUT_HEARTBEAT = (
+    'exec </dev/null >/dev/null 2>&1; t() {{ "$MUXPILOT_TMUX" "$@"; }}; '
+    '[ "$MUXPILOT_HEARTBEAT" != {number} ] || ! t has-session -t ={hub} || '
+    "{{ for c in {clients}; do t detach-client -t $c; done; t detach-client -s ={hub}; }}; exit 0"
+)
+
 
 class FarShellWord(str):
     """A word that the far shell expands, so it must not be quoted."""
@@ -71,6 +79,7 @@ class FarShellWord(str):
 
 
 FAR_PIPE, FAR_TMUX = FarShellWord('"$f"'), FarShellWord('"$t"')
+FAR_TMUX_VARIABLE = FarShellWord('"MUXPILOT_TMUX=$t"')
 
 
 def tmux_lines(
@@ -89,6 +98,11 @@ def tmux_lines(
     }
     line = re.sub(rb"\b(?:TOKEN|BINARY|SERVER|COMMAND)\b", lambda found: parts[found[0]], _RUN_WITH_HUB)
     return begin + line + b"\n"
+
+
+def end_without_heartbeat(hub: str, number: int, clients: Iterable[str]) -> str:
+    """Return the line that ends a hub and these clients, unless another heartbeat has followed this one."""
+    return _END_WITHOUT_HEARTBEAT.format(hub=hub, number=number, clients=" ".join(clients))
 
 
 def script_lines(script: str, *, prepare: bytes) -> bytes:

@@ -1,0 +1,100 @@
+"""The heartbeat of a connection into a container: tmux there lets our clients go when it no longer comes.
+
+The end of a connection is seen by the end of its pipe. A container engine may keep that open when its
+program is killed (podman 4.3.1), and our clients and the hub would stay for ever. So each heartbeat leaves a
+timer in tmux, which ends them if no other heartbeat has followed. A muxpilot that was stopped for longer
+connects again, as after any other loss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+
+from muxpilot.errors import ConnectionLost
+from muxpilot.timing import HeartbeatTiming
+from muxpilot.tmux.connection.control import ControlClient
+from muxpilot.tmux.connection.protocol import CommandReply
+from muxpilot.tmux.hosts.far_script import end_without_heartbeat
+from muxpilot.tmux.quote import escape_format
+
+# A variable of the hub session: an option would redraw the terminals of all people who are attached.
+_VARIABLE = "MUXPILOT_HEARTBEAT"
+_CLIENT_NAME = re.compile(r"client-\d+", re.ASCII)
+
+
+class Heartbeat:
+    """The heartbeat of one control client and its hub, and of the clients that follow sessions beside it."""
+
+    def __init__(self, control: ControlClient, hub_name: str, timing: HeartbeatTiming) -> None:
+        self.hub_name = hub_name
+        self._control = control
+        self._timing = timing
+        self._clients: set[str] = set()
+        self._number = 0
+        self._answer: asyncio.Future[CommandReply] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, clients: Iterable[str], lost_hub: str | None) -> None:
+        """Beat from now on. A hub that was lost before must not end the clients, which live on."""
+        if lost_hub is not None:
+            self._send(
+                ("set-environment", "-t", f"={lost_hub}", _VARIABLE, "lost"),
+                ("detach-client", "-s", f"={lost_hub}"),
+            )
+        self._clients.update(filter(_CLIENT_NAME.fullmatch, clients))
+        self._beat()
+
+    def add_client(self, name: str) -> None:
+        """Let a client end with the hub."""
+        if _CLIENT_NAME.fullmatch(name):
+            self._clients.add(name)
+            self._beat()
+
+    def end_client(self, name: str) -> None:
+        """Let tmux end a client that we have left: its pipe may not tell tmux."""
+        if name in self._clients:
+            self._clients.remove(name)
+            self._send(("detach-client", "-t", name))
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _beat(self) -> None:
+        self._number += 1
+        target = f"={self.hub_name}"
+        line = end_without_heartbeat(self.hub_name, self._number, sorted(self._clients))
+        self._send(
+            ("set-environment", "-t", target, _VARIABLE, str(self._number)),
+            ("run-shell", "-b", "-d", f"{self._timing.limit_s:g}", "-t", f"{target}:", escape_format(line)),
+        )
+        self._schedule()
+
+    def _beat_if_answered(self) -> None:
+        """Beat, unless tmux has not answered the last one: in a container that hangs, nothing piles up."""
+        if self._answer is None or self._answer.done():
+            self._beat()
+        else:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        self.stop()
+        if not self._control.closed.is_set():
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._timing.interval_s, self._beat_if_answered)
+
+    def _send(self, *commands: tuple[str, ...]) -> None:
+        try:
+            self._answer = self._control.request(*commands)
+        except ConnectionLost:
+            return
+        self._answer.add_done_callback(_drop_answer)
+
+
+def _drop_answer(answer: asyncio.Future[CommandReply]) -> None:
+    """Take the error of a connection that was lost, which its owner is told of."""
+    if not answer.cancelled():
+        answer.exception()
