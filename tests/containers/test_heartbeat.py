@@ -174,7 +174,7 @@ async def test_heartbeats_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ExecRoute, "heartbeat", HeartbeatTiming(interval_s=0.1))
     numbers: list[int] = []
 
-    def note(hub: str, number: int, clients: Iterable[str]) -> str:
+    def note(hub: str, number: int, clients: Iterable[int]) -> str:
         numbers.append(number)
         return end_without_heartbeat(hub, number, clients)
 
@@ -194,20 +194,31 @@ async def test_heartbeats_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> 
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-ENDING = ["has-session -t =hub", "detach-client -t client-3", "detach-client -s =hub"]
+ENDING = [
+    "detach-client -t client-3",
+    "detach-client -s =hub-2",
+    "list-clients -F #{client_pid} #{client_control_mode} #{client_session}",
+]
 
 
 @pytest.mark.parametrize(
-    ("last", "is_there", "asked"),
-    [("7", "true", ENDING), ("7", "false", ENDING[:1]), ("8", "true", []), ("lost", "true", [])],
+    ("last", "hubs", "asked"),
+    [
+        ("7", "=hub-2", ["has-session -t =hub-2", *ENDING]),
+        ("7", "none", ["has-session -t =hub-2", "has-session -t hub-", *ENDING]),
+        ("7", "hub-", ["has-session -t =hub-2", "has-session -t hub-"]),
+        ("8", "=hub-2", []),
+        ("lost", "=hub-2", []),
+    ],
+    ids=["silent hub", "no hub", "successor", "later heartbeat", "lost hub"],
 )
-def test_a_timer_ends_a_hub_that_is_there_and_has_had_no_later_heartbeat(
-    tmp_path: Path, last: str, is_there: str, asked: list[str]
+def test_a_timer_ends_what_has_had_no_later_heartbeat_and_no_successor(
+    tmp_path: Path, last: str, hubs: str, asked: list[str]
 ) -> None:
     tmux = tmp_path / "tmux"
-    tmux.write_text(f'#!/bin/sh\necho "$@" >>"$0.log"\necho shown to people; {is_there}\n')
+    tmux.write_text(f'#!/bin/sh\necho "$@" >>"$0.log"\necho shown to people; [ "$3" = {hubs} ]\n')
     tmux.chmod(0o755)
-    argv = ["/bin/sh", "-c", end_without_heartbeat("hub", 7, ["client-3"])]
+    argv = ["/bin/sh", "-c", end_without_heartbeat("hub-2", 7, [3])]
     variables = {"MUXPILOT_TMUX": str(tmux), "MUXPILOT_HEARTBEAT": last, "PATH": os.environ["PATH"]}
     done = subprocess.run(argv, capture_output=True, env=variables, timeout=LIMIT_S, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")

@@ -356,7 +356,8 @@ class Connection:
     async def _connect_once(self, started_at: float) -> AttachedClient | None:
         self.endpoint.find_program()  # first, because without the program "no server" would be a guess
         self.endpoint.check_socket()
-        hub = RemoteHubSession() if self.endpoint.is_remote else HubSession(self.temporary_folder)
+        is_remote = self.endpoint.is_remote
+        hub = RemoteHubSession(self._lost_hub) if is_remote else HubSession(self.temporary_folder)
         try:
             client = await AttachedClient.attach(self.endpoint, hub, self._on_event, started_at)
         except (NoServer, Refused):

@@ -1,9 +1,9 @@
 """The heartbeat of a connection into a container: tmux there lets our clients go when it no longer comes.
 
 The end of a connection is seen by the end of its pipe. A container engine may keep that open when its
-program is killed (podman 4.3.1), and our clients and the hub would stay for ever. So each heartbeat leaves a
-timer in tmux, which ends them if no other heartbeat has followed. A muxpilot that was stopped for longer
-connects again, as after any other loss.
+program is killed (podman 4.3.1), or tmux may keep a client whose last output was not read (3.3a): our clients
+and the hub would stay for ever. So each heartbeat leaves a timer in tmux, which ends them if no other heartbeat
+has followed. A muxpilot that was stopped for longer connects again, as after any other loss.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from muxpilot.tmux.quote import escape_format
 
 # A variable of the hub session: an option would redraw the terminals of all people who are attached.
 _VARIABLE = "MUXPILOT_HEARTBEAT"
-_CLIENT_NAME = re.compile(r"client-\d+", re.ASCII)
+_CLIENT_NAME = re.compile(r"client-(\d+)", re.ASCII)
 
 
 class Heartbeat:
@@ -31,7 +31,7 @@ class Heartbeat:
         self.hub_name = hub_name
         self._control = control
         self._timing = timing
-        self._clients: set[str] = set()
+        self._clients: set[int] = set()
         self._number = 0
         self._answer: asyncio.Future[CommandReply] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -43,19 +43,21 @@ class Heartbeat:
                 ("set-environment", "-t", f"={lost_hub}", _VARIABLE, "lost"),
                 ("detach-client", "-s", f"={lost_hub}"),
             )
-        self._clients.update(filter(_CLIENT_NAME.fullmatch, clients))
+        self._clients.update(pid for name in clients if (pid := _pid_of(name)) is not None)
         self._beat()
 
     def add_client(self, name: str) -> None:
         """Let a client end with the hub."""
-        if _CLIENT_NAME.fullmatch(name):
-            self._clients.add(name)
+        pid = _pid_of(name)
+        if pid is not None:
+            self._clients.add(pid)
             self._beat()
 
     def end_client(self, name: str) -> None:
         """Let tmux end a client that we have left: its pipe may not tell tmux."""
-        if name in self._clients:
-            self._clients.remove(name)
+        pid = _pid_of(name)
+        if pid in self._clients:
+            self._clients.remove(pid)
             self._send(("detach-client", "-t", name))
 
     def stop(self) -> None:
@@ -92,6 +94,12 @@ class Heartbeat:
         except ConnectionLost:
             return
         self._answer.add_done_callback(_drop_answer)
+
+
+def _pid_of(name: str) -> int | None:
+    """Return the process id there of a control client, which tmux names by it."""
+    found = _CLIENT_NAME.fullmatch(name)
+    return int(found[1]) if found is not None else None
 
 
 def _drop_answer(answer: asyncio.Future[CommandReply]) -> None:

@@ -86,10 +86,14 @@ class HubSession:
 
 
 class RemoteHubSession(HubSession):
-    """The hub on another host. It ends with our connection, which holds a pipe open there."""
+    """The hub on another host. It ends with our connection, which holds a pipe open there.
 
-    def __init__(self) -> None:
-        self.name = _hub_name()
+    The name of a hub that follows a lost one differs in the number at its end only.
+    """
+
+    def __init__(self, lost_hub: str | None = None) -> None:
+        family, _, number = (lost_hub or f"{_hub_name()}-0").rpartition("-")
+        self.name = f"{family}-{int(number) + 1}"
 
     def create_commands(self) -> list[Command]:
         arguments = (FAR_PIPE, _SCREEN_TEXT, FAR_TMUX)

@@ -64,11 +64,17 @@ HUB_SCRIPT = (
 )
 
 # What tmux runs some time after a heartbeat. The variables are those of the hub session at that time. If the
-# hub is gone, the clients may have another one. tmux would show output, and a status, to people.
+# hub is gone and has a successor, the clients live on with that. tmux would show output, and a status, to
+# people. tmux 3.3a lets no client go that it has more to tell, if that is not read: so the processes that are
+# left are killed. Their numbers are wrong if tmux is in other namespaces, so each must be a tmux.
 _END_WITHOUT_HEARTBEAT = (
-    'exec </dev/null >/dev/null 2>&1; t() {{ "$MUXPILOT_TMUX" "$@"; }}; '
-    '[ "$MUXPILOT_HEARTBEAT" != {number} ] || ! t has-session -t ={hub} || '
-    "{{ for c in {clients}; do t detach-client -t $c; done; t detach-client -s ={hub}; }}; exit 0"
+    'exec </dev/null >/dev/null 2>&1; t() { "$MUXPILOT_TMUX" "$@"; }; '
+    'k() { n=tmux; [ ! -e /proc/self ] || IFS= read -r n <"/proc/$1/comm" || n=; '
+    'case $n in *tmux*) kill -KILL "$1"; esac; }; '
+    '[ "$MUXPILOT_HEARTBEAT" != NUMBER ] || { ! t has-session -t =HUB && t has-session -t FAMILY; } || { '
+    'for c in CLIENTS; do t detach-client -t "client-$c"; done; t detach-client -s =HUB; '
+    "t list-clients -F '#{client_pid} #{client_control_mode} #{client_session}' | while read -r p m s; do "
+    'case "$m $s" in "1 HUB") k "$p"; esac; case " CLIENTS " in *" $p "*) k "$p"; esac; done; }; exit 0'
 )
 
 
@@ -100,9 +106,13 @@ def tmux_lines(
     return begin + line + b"\n"
 
 
-def end_without_heartbeat(hub: str, number: int, clients: Iterable[str]) -> str:
-    """Return the line that ends a hub and these clients, unless another heartbeat has followed this one."""
-    return _END_WITHOUT_HEARTBEAT.format(hub=hub, number=number, clients=" ".join(clients))
+def end_without_heartbeat(hub: str, number: int, clients: Iterable[int]) -> str:
+    """Return the line that ends a hub and these clients, unless another heartbeat has followed this one.
+
+    All hubs of one connection have names that differ in the last part only.
+    """
+    parts = {"HUB": hub, "FAMILY": hub.rpartition("-")[0] + "-", "NUMBER": str(number), "CLIENTS": " ".join(map(str, clients))}
+    return re.sub(r"\b(?:HUB|FAMILY|NUMBER|CLIENTS)\b", lambda found: parts[found[0]], _END_WITHOUT_HEARTBEAT)
 
 
 def script_lines(script: str, *, prepare: bytes) -> bytes:
