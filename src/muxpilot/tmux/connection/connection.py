@@ -24,7 +24,7 @@ from muxpilot.tmux.connection.attached_client import AttachedClient
 from muxpilot.tmux.connection.control import Listener
 from muxpilot.tmux.connection.deadlines import Deadline
 from muxpilot.tmux.connection.failures import is_server_gone, raise_on_error
-from muxpilot.tmux.connection.heartbeat import Heartbeat
+from muxpilot.tmux.connection.heartbeat import StreamClients
 from muxpilot.tmux.connection.hub_session import HubSession, RemoteHubSession, has_no_other_session
 from muxpilot.tmux.connection.protocol import CommandReply, Notification, PaneOutput
 from muxpilot.tmux.connection.server_options import HARDENING, KEEP_UNATTACHED
@@ -79,9 +79,7 @@ class Connection:
         self._is_closed = False
         self._is_program_supported = False
         self._listeners: list[Listener] = []
-        # The names of our clients that follow sessions, in a container.
-        self._stream_clients: set[str] = set()
-        self._lost_hub: str | None = None
+        self.stream_clients = StreamClients()
 
     @property
     def temporary_folder(self) -> TemporaryFolder:
@@ -106,22 +104,6 @@ class Connection:
     def add_listener(self, listener: Listener) -> None:
         """Call `listener` with every notification of tmux, and with `closed` when the connection is lost."""
         self._listeners.append(listener)
-
-    def add_stream_client(self, name: str) -> None:
-        """Let a client that follows a session end with this connection, where the pipe may not tell it to."""
-        self._stream_clients.add(name)
-        if self._heartbeat is not None:
-            self._heartbeat.add_client(name)
-
-    def end_stream_client(self, name: str) -> None:
-        """End such a client, which was closed here."""
-        self._stream_clients.discard(name)
-        if self._heartbeat is not None:
-            self._heartbeat.end_client(name)
-
-    @property
-    def _heartbeat(self) -> Heartbeat | None:
-        return self._client.heartbeat if self._client is not None else None
 
     async def run(
         self,
@@ -236,7 +218,7 @@ class Connection:
             client = await self._get_client()
             if client is not None:
                 return client.version
-            reply = await self._run_oneshot((("display-message", "-p", "#{version}"),))
+            reply = await oneshot.run(self.endpoint, (("display-message", "-p", "#{version}"),))
             return version.require_supported(reply.first_line)
 
     async def server_process(self) -> tuple[int, int]:
@@ -246,7 +228,7 @@ class Connection:
             if client is not None:
                 return client.server_pid, client.server_started
             reply = raise_on_error(
-                await self._run_oneshot((("display-message", "-p", "#{pid} #{start_time}"),))
+                await oneshot.run(self.endpoint, (("display-message", "-p", "#{pid} #{start_time}"),))
             )
             pid, started = reply.first_line.split(" ")
             return int(pid), int(started)
@@ -277,11 +259,8 @@ class Connection:
     async def _send(self, commands: tuple[Command, ...]) -> CommandReply:
         client = await self._get_client()
         if client is None:
-            return await self._run_oneshot(commands)
+            return await oneshot.run(self.endpoint, commands)
         return await client.control.request(*commands)
-
-    async def _run_oneshot(self, commands: tuple[Command, ...]) -> CommandReply:
-        return await oneshot.run(self.endpoint, commands)
 
     async def _start_server(self, commands: tuple[Command, ...]) -> CommandReply:
         """Start a server that runs the commands. Try again where one that is just ending took them.
@@ -356,8 +335,8 @@ class Connection:
     async def _connect_once(self, started_at: float) -> AttachedClient | None:
         self.endpoint.find_program()  # first, because without the program "no server" would be a guess
         self.endpoint.check_socket()
-        is_remote = self.endpoint.is_remote
-        hub = RemoteHubSession(self._lost_hub) if is_remote else HubSession(self.temporary_folder)
+        is_remote, last_hub = self.endpoint.is_remote, self.stream_clients.hub_name
+        hub = RemoteHubSession(last_hub) if is_remote else HubSession(self.temporary_folder)
         try:
             client = await AttachedClient.attach(self.endpoint, hub, self._on_event, started_at)
         except (NoServer, Refused):
@@ -373,8 +352,7 @@ class Connection:
             await client.detach()
             raise
         self._client = client
-        if client.heartbeat is not None:
-            client.heartbeat.start(self._stream_clients, self._lost_hub)
+        self.stream_clients.use(client.heartbeat)
         elapsed_ms = f"{(asyncio.get_running_loop().time() - started_at) * 1000:.1f}"
         self._trace.info("connected", pid=client.server_pid, version=client.version_text, ms=elapsed_ms)
         if self._needs_review:  # sessions changed since we asked for other sessions
@@ -415,7 +393,6 @@ class Connection:
     async def _detach(self, client: AttachedClient) -> None:
         if self._client is client:
             self._client = None
-            self._lost_hub = client.hub.name
         try:
             async with self.endpoint.attach_lock(_DETACH_LOCK_TIMEOUT_S):
                 await client.detach()

@@ -1,9 +1,9 @@
 """The heartbeat of a connection into a container: tmux there lets our clients go when it no longer comes.
 
 The end of a connection is seen by the end of its pipe. A container engine may keep that open when its
-program is killed (podman 4.3.1), or tmux may keep a client whose last output was not read (3.3a): our clients
-and the hub would stay for ever. So each heartbeat leaves a timer in tmux, which ends them if no other heartbeat
-has followed. A muxpilot that was stopped for longer connects again, as after any other loss.
+program is killed (podman 4.3.1), or tmux may keep a client whose last output was not read (3.3a): our
+clients and the hub would stay for ever. So each heartbeat leaves a timer in tmux, which ends them if no other
+heartbeat has followed. A muxpilot that was stopped for longer connects again, as after any other loss.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Heartbeat:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, clients: Iterable[str], lost_hub: str | None) -> None:
-        """Beat from now on. A hub that was lost before must not end the clients, which live on."""
+        """Send heartbeats from now on. A hub that was lost before must not end the clients."""
         if lost_hub is not None:
             self._send(
                 ("set-environment", "-t", f"={lost_hub}", _VARIABLE, "lost"),
@@ -76,7 +76,7 @@ class Heartbeat:
         self._schedule()
 
     def _beat_if_answered(self) -> None:
-        """Beat, unless tmux has not answered the last one: in a container that hangs, nothing piles up."""
+        """Send a heartbeat, unless tmux has not answered the last one: in a container that hangs."""
         if self._answer is None or self._answer.done():
             self._beat()
         else:
@@ -94,6 +94,36 @@ class Heartbeat:
         except ConnectionLost:
             return
         self._answer.add_done_callback(_drop_answer)
+
+
+class StreamClients:
+    """Our clients that follow sessions of one server, and the heartbeat that they end with, if any."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._heartbeat: Heartbeat | None = None
+
+    @property
+    def hub_name(self) -> str | None:
+        """Return the name of the newest hub that has a heartbeat."""
+        return self._heartbeat.hub_name if self._heartbeat is not None else None
+
+    def use(self, heartbeat: Heartbeat | None) -> None:
+        """Start the heartbeat of a new connection, which takes over the clients."""
+        lost_hub, self._heartbeat = self.hub_name, heartbeat
+        if heartbeat is not None:
+            heartbeat.start(self._names, lost_hub)
+
+    def add(self, name: str) -> None:
+        self._names.add(name)
+        if self._heartbeat is not None:
+            self._heartbeat.add_client(name)
+
+    def end(self, name: str) -> None:
+        """Let tmux end a client that was closed here."""
+        self._names.discard(name)
+        if self._heartbeat is not None:
+            self._heartbeat.end_client(name)
 
 
 def _pid_of(name: str) -> int | None:

@@ -111,7 +111,12 @@ def end_without_heartbeat(hub: str, number: int, clients: Iterable[int]) -> str:
 
     All hubs of one connection have names that differ in the last part only.
     """
-    parts = {"HUB": hub, "FAMILY": hub.rpartition("-")[0] + "-", "NUMBER": str(number), "CLIENTS": " ".join(map(str, clients))}
+    parts = {
+        "HUB": hub,
+        "FAMILY": hub.rpartition("-")[0] + "-",
+        "NUMBER": str(number),
+        "CLIENTS": " ".join(map(str, clients)),
+    }
     return re.sub(r"\b(?:HUB|FAMILY|NUMBER|CLIENTS)\b", lambda found: parts[found[0]], _END_WITHOUT_HEARTBEAT)
 
 

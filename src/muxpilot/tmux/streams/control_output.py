@@ -133,7 +133,7 @@ class ControlOutputSource:
                     await control.close()
             finally:  # also when we are cancelled while we wait for the lock
                 if self._client_name is not None:
-                    self._connection.end_stream_client(self._client_name)
+                    self._connection.stream_clients.end(self._client_name)
                     self._client_name = None
                 await control.close()
 
@@ -145,7 +145,7 @@ class ControlOutputSource:
             raise self._connection.endpoint.attach_error(await control.read_error_text()) from None
         if has_heartbeat:
             self._client_name = reply.first_line
-            self._connection.add_stream_client(self._client_name)
+            self._connection.stream_clients.add(self._client_name)
 
     async def _refuse_session_that_ends_unattached(self) -> None:
         ask = ("display-message", "-p", "-t", self.session, "#{session_id} #{destroy-unattached}")
