@@ -1,5 +1,5 @@
 """How long muxpilot waits, and for what: every timing constant of shells, REPLs, watches,
-jobs, questions and sessions.
+jobs, questions, sessions and connections into containers.
 
 Each field says what the number protects from. Tests pass records with smaller numbers.
 """
@@ -269,6 +269,16 @@ class IdleTiming:
     # A session that is in use after its limit is looked at this often at least: no event tells that a person
     # has detached from it.
     longest_pause_s: float = 300.0
+
+
+@record
+class HeartbeatTiming:
+    """Times of the heartbeat into a container (`tmux/connection/heartbeat.py`), in seconds."""
+
+    # Each costs a line to tmux there now, and an `sh` there after the limit.
+    interval_s: float = 30.0
+    # When our clients there end. A busy machine must get some heartbeats through in that time.
+    limit_s: float = 120.0
 
 
 @record

@@ -14,11 +14,19 @@ import pytest
 
 from muxpilot.app import App, build
 from tests.containers.conftest import far_settings
+from tests.containers.test_heartbeat import read_answer, running
 from tests.rigs.namespaces import NEEDED
 from tests.rigs.podman import PodmanContainer, run_podman
 from tests.rigs.waiting import LIMIT_S, eventually, send_signal, within
 
 pytestmark = pytest.mark.timeout(240)  # podman takes a second for each step, and more on a busy machine
+
+# The interval and the limit of the heartbeat, for a machine that is busy with podman.
+TIMING = ("0.5", "15")
+LIST = (
+    'tmux list-sessions -F "#{session_name}"; tmux list-clients -F "client of #{client_session}"; '
+    'for f in /proc/[0-9]*/cmdline; do echo; cat "$f"; done'
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,7 @@ async def test_a_container_of_podman_is_used_left_and_told_when_it_is_gone(podma
         assert (told["output"], told["exitCode"]) == ("in a container\n", 3)
     finally:
         await app.close()
-    assert "work: " in podman.run("/bin/sh", "-c", "tmux list-sessions")
+    await _check_that_a_killed_muxpilot_leaves_nothing(podman, command)
     app = build(far_settings(command))
     try:
         await call(app, "list-sessions")
@@ -61,6 +69,21 @@ async def test_a_container_of_podman_is_used_left_and_told_when_it_is_gone(podma
         assert "does not lead to a shell" in answer.text
     finally:
         await app.close()
+
+
+async def _check_that_a_killed_muxpilot_leaves_nothing(podman: PodmanContainer, command: str) -> None:
+    """podman ends no program in the container when `podman exec` is killed, and may keep its stdin open."""
+    async with running(command, "cat", TIMING) as process:
+        assert (await read_answer(process))["status"] == "running"
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+
+        async def is_alone() -> bool:
+            listed = podman.run("/bin/sh", "-c", LIST)
+            left = any(word in listed for word in ("muxpilot-hub", "wait-for", "client of work"))
+            return not left and listed.startswith("work\n")
+
+        await eventually(is_alone, limit_s=100)
 
 
 async def test_a_command_that_ends_while_podman_is_gone_is_told_exactly(

@@ -12,6 +12,7 @@ from muxpilot.tmux import version
 from muxpilot.tmux.connection import oneshot, reply_safety
 from muxpilot.tmux.connection.control import ControlClient, Listener
 from muxpilot.tmux.connection.failures import raise_on_error
+from muxpilot.tmux.connection.heartbeat import Heartbeat
 from muxpilot.tmux.connection.hub_session import (
     HubSession,
     attach_command,
@@ -42,6 +43,7 @@ class AttachedClient:
     endpoint: Endpoint
     control: ControlClient
     hub: HubSession
+    heartbeat: Heartbeat | None = None
     hub_ids: frozenset[str] = frozenset()
     server_pid: int = 0
     server_started: int = 0
@@ -65,6 +67,8 @@ class AttachedClient:
         except BaseException:
             await client.detach()
             raise
+        if endpoint.heartbeat is not None:
+            client.heartbeat = Heartbeat(control, hub.name, endpoint.heartbeat)
         endpoint.trace.debug("hub session created", hub=hub.name, ids=" ".join(sorted(client.hub_ids)))
         return client
 
@@ -99,6 +103,7 @@ class AttachedClient:
         The hub's own program ends it, never `kill-session`: tmux 3.3a crashes when a control client kills
         its own session.
         """
+        self._stop_heartbeat()
         self.hub.end_session(self.control)
         try:
             async with asyncio.timeout(_DETACH_TIMEOUT_S):
@@ -113,8 +118,13 @@ class AttachedClient:
 
     async def close(self) -> None:
         """End the hub and the client without waiting for tmux."""
+        self._stop_heartbeat()
         self.hub.close()
         await self.control.close()
+
+    def _stop_heartbeat(self) -> None:
+        if self.heartbeat is not None:
+            self.heartbeat.stop()
 
     async def _prepare(self) -> None:
         try:

@@ -24,6 +24,7 @@ from muxpilot.tmux.connection.attached_client import AttachedClient
 from muxpilot.tmux.connection.control import Listener
 from muxpilot.tmux.connection.deadlines import Deadline
 from muxpilot.tmux.connection.failures import is_server_gone, raise_on_error
+from muxpilot.tmux.connection.heartbeat import StreamClients
 from muxpilot.tmux.connection.hub_session import HubSession, RemoteHubSession, has_no_other_session
 from muxpilot.tmux.connection.protocol import CommandReply, Notification, PaneOutput
 from muxpilot.tmux.connection.server_options import HARDENING, KEEP_UNATTACHED
@@ -78,6 +79,7 @@ class Connection:
         self._is_closed = False
         self._is_program_supported = False
         self._listeners: list[Listener] = []
+        self.stream_clients = StreamClients()
 
     @property
     def temporary_folder(self) -> TemporaryFolder:
@@ -216,7 +218,7 @@ class Connection:
             client = await self._get_client()
             if client is not None:
                 return client.version
-            reply = await self._run_oneshot((("display-message", "-p", "#{version}"),))
+            reply = await oneshot.run(self.endpoint, (("display-message", "-p", "#{version}"),))
             return version.require_supported(reply.first_line)
 
     async def server_process(self) -> tuple[int, int]:
@@ -226,7 +228,7 @@ class Connection:
             if client is not None:
                 return client.server_pid, client.server_started
             reply = raise_on_error(
-                await self._run_oneshot((("display-message", "-p", "#{pid} #{start_time}"),))
+                await oneshot.run(self.endpoint, (("display-message", "-p", "#{pid} #{start_time}"),))
             )
             pid, started = reply.first_line.split(" ")
             return int(pid), int(started)
@@ -257,11 +259,8 @@ class Connection:
     async def _send(self, commands: tuple[Command, ...]) -> CommandReply:
         client = await self._get_client()
         if client is None:
-            return await self._run_oneshot(commands)
+            return await oneshot.run(self.endpoint, commands)
         return await client.control.request(*commands)
-
-    async def _run_oneshot(self, commands: tuple[Command, ...]) -> CommandReply:
-        return await oneshot.run(self.endpoint, commands)
 
     async def _start_server(self, commands: tuple[Command, ...]) -> CommandReply:
         """Start a server that runs the commands. Try again where one that is just ending took them.
@@ -336,7 +335,8 @@ class Connection:
     async def _connect_once(self, started_at: float) -> AttachedClient | None:
         self.endpoint.find_program()  # first, because without the program "no server" would be a guess
         self.endpoint.check_socket()
-        hub = RemoteHubSession() if self.endpoint.is_remote else HubSession(self.temporary_folder)
+        is_remote, last_hub = self.endpoint.is_remote, self.stream_clients.hub_name
+        hub = RemoteHubSession(last_hub) if is_remote else HubSession(self.temporary_folder)
         try:
             client = await AttachedClient.attach(self.endpoint, hub, self._on_event, started_at)
         except (NoServer, Refused):
@@ -352,6 +352,7 @@ class Connection:
             await client.detach()
             raise
         self._client = client
+        self.stream_clients.use(client.heartbeat)
         elapsed_ms = f"{(asyncio.get_running_loop().time() - started_at) * 1000:.1f}"
         self._trace.info("connected", pid=client.server_pid, version=client.version_text, ms=elapsed_ms)
         if self._needs_review:  # sessions changed since we asked for other sessions

@@ -16,7 +16,7 @@ from muxpilot.errors import ConnectionLost
 from muxpilot.tmux import formats
 from muxpilot.tmux.connection.control import ControlClient
 from muxpilot.tmux.hosts.endpoint import Command
-from muxpilot.tmux.hosts.far_script import FAR_PIPE, FAR_TMUX, HUB_SCRIPT
+from muxpilot.tmux.hosts.far_script import FAR_PIPE, FAR_TMUX, FAR_TMUX_VARIABLE, HUB_SCRIPT
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder, remove_fifo
 from muxpilot.tmux.ids import SessionId
 from muxpilot.tmux.models import CLIENT, HUB_OPTION, SESSION, Client, Session
@@ -59,11 +59,12 @@ class HubSession:
         """
         return self._create_commands(_SCRIPT, str(self._fifo), _SCREEN_TEXT)
 
-    def _create_commands(self, script: str, *arguments: str) -> list[Command]:
+    def _create_commands(self, script: str, *arguments: str, variables: Command = ()) -> list[Command]:
         program = ("/bin/sh", "-c", script, "muxpilot", *arguments)
         new = (
             *("new-session", "-E", "-s", escape_format(self.name)),
             *("-x", "80", "-y", "24", "-f", _CLIENT_FLAGS),
+            *(word for variable in variables for word in ("-e", variable)),
         )
         return [(*new, "--", *program), *self.option_commands()]
 
@@ -85,13 +86,18 @@ class HubSession:
 
 
 class RemoteHubSession(HubSession):
-    """The hub on another host. It ends with our connection, which holds a pipe open there."""
+    """The hub on another host. It ends with our connection, which holds a pipe open there.
 
-    def __init__(self) -> None:
-        self.name = _hub_name()
+    The name of a hub that follows a lost one differs in the number at its end only.
+    """
+
+    def __init__(self, lost_hub: str | None = None) -> None:
+        family, _, number = (lost_hub or f"{_hub_name()}-0").rpartition("-")
+        self.name = f"{family}-{int(number) + 1}"
 
     def create_commands(self) -> list[Command]:
-        return self._create_commands(HUB_SCRIPT, FAR_PIPE, _SCREEN_TEXT, FAR_TMUX)
+        arguments = (FAR_PIPE, _SCREEN_TEXT, FAR_TMUX)
+        return self._create_commands(HUB_SCRIPT, *arguments, variables=(FAR_TMUX_VARIABLE,))
 
     def close(self) -> None:
         """Do nothing: the pipe is on the other host."""

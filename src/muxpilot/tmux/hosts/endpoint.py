@@ -30,6 +30,7 @@ from muxpilot.errors import (
 )
 from muxpilot.processes.identity import process_exists
 from muxpilot.records import record
+from muxpilot.timing import HeartbeatTiming
 from muxpilot.tmux import quote
 from muxpilot.tmux.connection import failures
 from muxpilot.tmux.hosts.child_process import NO_DEATH_SIGNAL, DeathSignal
@@ -55,6 +56,8 @@ class Endpoint:
     # How long connecting, and waiting for the attach lock, may take. None means the caller's own deadline.
     connect_timeout_s: ClassVar[float | None] = None
     attach_lock_timeout_s: ClassVar[float | None] = None
+    # None where the end of our process is always noticed by the server.
+    heartbeat: ClassVar[HeartbeatTiming | None] = None
 
     socket: str
     binary: str = "tmux"

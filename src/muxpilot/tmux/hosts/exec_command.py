@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 from muxpilot.errors import BadInput, MuxpilotError, Unavailable, Unreachable
 from muxpilot.records import record
+from muxpilot.timing import HeartbeatTiming
 from muxpilot.tmux.hosts.far import FarRoute, reason_of
 from muxpilot.tmux.hosts.far_script import READ_AND_RUN
 
@@ -23,6 +24,9 @@ class ExecRoute(FarRoute):
     """The words of the command. `/bin/sh` and its arguments are added to them."""
 
     kind: ClassVar[str] = "exec"
+    # podman 4.3.1 may keep stdin of the program inside open when `podman exec` is killed. sshd does not, and
+    # a connection by ssh can outlive the sleep of a laptop: it has no heartbeat.
+    heartbeat: ClassVar[HeartbeatTiming | None] = HeartbeatTiming()
 
     words: tuple[str, ...]
 

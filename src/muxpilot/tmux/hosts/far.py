@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 from muxpilot.config import environment
 from muxpilot.errors import BadInput, MuxpilotError, NotAnswering, NoTmux, Unavailable, Unreachable
 from muxpilot.records import record
+from muxpilot.timing import HeartbeatTiming
 from muxpilot.tmux.connection import failures
 from muxpilot.tmux.hosts import far_script
 from muxpilot.tmux.hosts.endpoint import LOCK_SUFFIX, Command, Endpoint, muxpilot_folder
@@ -35,6 +36,8 @@ class FarRoute:
 
     # The kind of the route is the beginning of a server's identity, and the name of its flag and its key.
     kind: ClassVar[str]
+    # None where the far side notices by itself that the connection has ended.
+    heartbeat: ClassVar[HeartbeatTiming | None] = None
 
     @property
     def text(self) -> str:
@@ -113,6 +116,11 @@ class FarEndpoint(Endpoint):
         """Return the endpoint at the end of a route, with the path of a socket there."""
         known = validate_far_path(path) if path is not None else None
         return cls(route.identity(known), binary, config, passed_variables, route=route, far_socket=known)
+
+    @property
+    def heartbeat(self) -> HeartbeatTiming | None:  # type: ignore[override]
+        """Return the times of the heartbeat that the route needs."""
+        return self.route.heartbeat
 
     @property
     def _banner_text(self) -> str:

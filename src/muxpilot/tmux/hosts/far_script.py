@@ -63,6 +63,20 @@ HUB_SCRIPT = (
     'case $1 in word:*) exec "$3" wait-for "${1#word:}";; esac; exec cat <&3 >/dev/null'
 )
 
+# What tmux runs some time after a heartbeat. The variables are those of the hub session at that time. If the
+# hub is gone and has a successor, the clients live on with that. tmux would show output, and a status, to
+# people. tmux 3.3a lets no client go that it has more to tell, if that is not read: so the processes that are
+# left are killed. Their numbers are wrong if tmux is in other namespaces, so each must be a tmux.
+_END_WITHOUT_HEARTBEAT = (
+    'exec </dev/null >/dev/null 2>&1; t() { "$MUXPILOT_TMUX" "$@"; }; '
+    'k() { n=tmux; [ ! -e /proc/self ] || IFS= read -r n <"/proc/$1/comm" || n=; '
+    'case $n in *tmux*) kill -KILL "$1"; esac; }; '
+    '[ "$MUXPILOT_HEARTBEAT" != NUMBER ] || { ! t has-session -t =HUB && t has-session -t FAMILY; } || { '
+    'for c in CLIENTS; do t detach-client -t "client-$c"; done; t detach-client -s =HUB; '
+    "t list-clients -F '#{client_pid} #{client_control_mode} #{client_session}' | while read -r p m s; do "
+    'case "$m $s" in "1 HUB") k "$p"; esac; case " CLIENTS " in *" $p "*) k "$p"; esac; done; }; exit 0'
+)
+
 
 class FarShellWord(str):
     """A word that the far shell expands, so it must not be quoted."""
@@ -71,6 +85,7 @@ class FarShellWord(str):
 
 
 FAR_PIPE, FAR_TMUX = FarShellWord('"$f"'), FarShellWord('"$t"')
+FAR_TMUX_VARIABLE = FarShellWord('"MUXPILOT_TMUX=$t"')
 
 
 def tmux_lines(
@@ -89,6 +104,20 @@ def tmux_lines(
     }
     line = re.sub(rb"\b(?:TOKEN|BINARY|SERVER|COMMAND)\b", lambda found: parts[found[0]], _RUN_WITH_HUB)
     return begin + line + b"\n"
+
+
+def end_without_heartbeat(hub: str, number: int, clients: Iterable[int]) -> str:
+    """Return the line that ends a hub and these clients, unless another heartbeat has followed this one.
+
+    All hubs of one connection have names that differ in the last part only.
+    """
+    parts = {
+        "HUB": hub,
+        "FAMILY": hub.rpartition("-")[0] + "-",
+        "NUMBER": str(number),
+        "CLIENTS": " ".join(map(str, clients)),
+    }
+    return re.sub(r"\b(?:HUB|FAMILY|NUMBER|CLIENTS)\b", lambda found: parts[found[0]], _END_WITHOUT_HEARTBEAT)
 
 
 def script_lines(script: str, *, prepare: bytes) -> bytes:

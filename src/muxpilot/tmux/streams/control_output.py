@@ -24,6 +24,7 @@ from muxpilot.trace import Trace
 _PAUSE_AFTER_S = 30
 _DETACH_LOCK_S = 0.5
 _PING = ("display-message", "-p", "here")
+_ASK_NAME = ("display-message", "-p", "#{client_name}")
 
 # After one of these a pane may be gone, or be in another session.
 _PANE_MAY_HAVE_MOVED = frozenset(
@@ -56,6 +57,7 @@ class ControlOutputSource:
         self._feeds: dict[PaneId, FarFeed] = {}  # for panes on other hosts
         self._paused_by_us: set[str] = set()
         self._control: ControlClient | None = None
+        self._client_name: str | None = None
         self._tasks = TaskSet(self._trace)
 
     @property
@@ -130,13 +132,20 @@ class ControlOutputSource:
                 async with self._connection.endpoint.attach_lock(_DETACH_LOCK_S):
                     await control.close()
             finally:  # also when we are cancelled while we wait for the lock
+                if self._client_name is not None:
+                    self._connection.stream_clients.end(self._client_name)
+                    self._client_name = None
                 await control.close()
 
     async def _wait_until_attached(self, control: ControlClient) -> None:
+        has_heartbeat = self._connection.endpoint.heartbeat is not None
         try:
-            await control.request(_PING)
+            reply = await control.request(_ASK_NAME if has_heartbeat else _PING)
         except ConnectionLost:
             raise self._connection.endpoint.attach_error(await control.read_error_text()) from None
+        if has_heartbeat:
+            self._client_name = reply.first_line
+            self._connection.stream_clients.add(self._client_name)
 
     async def _refuse_session_that_ends_unattached(self) -> None:
         ask = ("display-message", "-p", "-t", self.session, "#{session_id} #{destroy-unattached}")
