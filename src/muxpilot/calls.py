@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -38,7 +38,19 @@ _trace = area("calls")
 
 
 class UnknownTool(Exception):
-    """Raised for a name that no offered tool has. The protocol reports it as its own error."""
+    """Raised with a name that no offered tool has, and what to do. It is an error of the protocol."""
+
+
+def advise_unknown(name: str, tools: Mapping[str, Tool], offered: Iterable[str]) -> str:
+    """Return a name that is not offered, with what to do: another scope, a near name, or the list."""
+    if name in tools and tools[name].scopes:
+        return f"{name}. Start muxpilot with --scope all to have it."
+    import difflib  # most clients call what there is
+
+    near = difflib.get_close_matches(name, offered, 1)
+    return f"{name}. " + (
+        f"Did you mean {near[0]}?" if near else "Use tools/list to see the tools there are."
+    )
 
 
 def report_incident(where: str) -> str:

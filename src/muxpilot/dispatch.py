@@ -26,6 +26,7 @@ from muxpilot.calls import (
     NoAudit,
     NoPolicy,
     UnknownTool,
+    advise_unknown,
     report_incident,
 )
 from muxpilot.config.scope import Scope
@@ -218,7 +219,7 @@ class Dispatch:
     async def _answer(self, record: CallRecord, tool: Tool | None, caller: Caller, trace: Trace) -> Answer:
         if tool is None:
             record.outcome = "unknown"
-            raise UnknownTool(record.name)
+            raise UnknownTool(advise_unknown(record.name[:100], self._tools, self.offered))
         deadline_s = DEADLINE_S
         try:
             arguments = self._parse(tool, record.raw)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import statistics
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import jsonschema
+import pytest
 
 from muxpilot.config.model import Settings
 from muxpilot.config.scope import Scope
@@ -16,6 +19,7 @@ from muxpilot.toolkit.spec import Effect, Tool
 from muxpilot.tools import TOOLS
 from tests.contract.source import files, place, tree
 
+DOCS = Path(__file__).parents[2] / "docs"
 OFFERED = [tool for tool in TOOLS if tool.scopes]
 
 # The bars for tools/list of the scope agentic, and what is kept free below them for ttlMinutes.
@@ -113,18 +117,33 @@ def tokens(text: str) -> int:
     return len(bpe_openai.get_encoding("o200k_base").encode(text))
 
 
+def shown_to_models(listed: str) -> str:
+    """What a model needs of a tools/list result."""
+    rows = json.loads(listed)["tools"]
+    shown = [{key: row[key] for key in ("name", "description", "inputSchema")} for row in rows]
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
 def test_the_default_scope_is_cheap_to_list() -> None:
     text = on_the_wire(Scope.AGENTIC)
-    rows = json.loads(text)["tools"]
-    shown = json.dumps(
-        [{key: row[key] for key in ("name", "description", "inputSchema")} for row in rows],
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
-    used, used_shown = tokens(text), tokens(shown)
+    used, used_shown = tokens(text), tokens(shown_to_models(text))
     print(f"tools/list of agentic: {used} tokens, {used_shown} of them for models")  # noqa: T201
     assert used + RESERVED < TOKENS
     assert used_shown + RESERVED < TOKENS_SHOWN_TO_MODELS
+
+
+def test_the_docs_say_what_a_scope_costs() -> None:
+    """Figures have a date, and a description may change after it: a tenth more or less is still true."""
+    page = (DOCS / "scopes.md").read_text()
+    for scope in (Scope.AGENTIC, Scope.PRIMITIVES, Scope.ALL):
+        row = re.search(rf"^\| `{scope.value}` \| (\d+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.M)
+        assert row is not None, scope
+        count, *said = (int(cell.replace(",", "")) for cell in row.groups())
+        text = on_the_wire(scope)
+        assert count == len(json.loads(text)["tools"])
+        assert said == [pytest.approx(tokens(each), rel=0.1) for each in (text, shown_to_models(text))]
+        if scope is Scope.AGENTIC:
+            assert f"| tokens of `tools/list` | {said[0]:,} |" in (DOCS.parent / "README.md").read_text()
 
 
 def test_the_default_scope_has_what_agents_do() -> None:

@@ -22,7 +22,7 @@ OUTCOMES = (
     "2:error: disk is full\n",
     "exit code 1\n",
     "/usr/lib\n",
-    "waits for input: It waits for a password: 'Password:'.\nexit code 125\n",
+    "waits for input: It waits for a password at 'Password:'.\nexit code 125\n",
     "completed with exit code 0",
     "Password: \n11 characters\n",
     "It has opened a shell",

@@ -123,6 +123,14 @@ async def test_what_is_run_and_typed_is_not_changed(place: PolicyPlace, under: P
         assert {row["id"] for row in ids["panes"]} == place.ids("pane_id")
 
 
+async def test_the_prompt_for_a_password_is_named(place: PolicyPlace, under: Policy) -> None:
+    async with under(ON) as run:
+        pane = await shell_of(run, place)
+        command = "stty -echo; printf 'Password: '; read x; stty echo"
+        answer = await run.call("execute-command", paneId=pane, command=command, timeoutSeconds=LIMIT_S)
+        assert answer["reason"] == "It waits for a password at 'Password:'."
+
+
 async def test_files_of_buffers_and_recordings_are_whole_and_pictures_are_not(
     place: PolicyPlace, under: Policy
 ) -> None:

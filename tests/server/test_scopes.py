@@ -43,3 +43,19 @@ async def test_a_scope_offers_exactly_its_tools(scope: str) -> None:
                 await rig.client.call_tool(name, {})
             assert caught.value.error.code == -32602
             assert name in caught.value.error.message
+
+
+UNKNOWN = {
+    "notify-when": "Start muxpilot with --scope all to have it.",
+    "list-commands": "Start muxpilot with --scope all to have it.",
+    "execute_command": "Did you mean execute-command?",
+    "0" * 5_000: "Use tools/list to see the tools there are.",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN, ids=lambda name: name[:20])
+async def test_an_unknown_tool_is_refused_with_what_to_do(name: str) -> None:
+    async with serving("agentic", keeper=False) as rig:
+        with pytest.raises(MCPError) as caught:
+            await rig.client.call_tool(name, {})
+    assert caught.value.error.message == f"Unknown tool: {name[:100]}. {UNKNOWN[name]}"

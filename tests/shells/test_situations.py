@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 WAITING = {
     "a line": ("read x", "line of input"),
     "a question": ('read -p "Name? " x', "Name?"),
-    "a password": ("read -s -p 'Password: ' x", "a password: 'Password:'"),
+    "a password": ("read -s -p 'Password: ' x", "a password at 'Password:'"),
     "a program that reads": ("cat", "line of input"),
     "a key": ('python3 -c "import tty, sys; tty.setraw(0); sys.stdin.read(1)"', "a key"),
 }

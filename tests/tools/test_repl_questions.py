@@ -28,7 +28,7 @@ async def test_a_question_is_told_before_the_rest_is_typed(call: Call, python: s
 
 async def test_a_password_is_asked_for_and_never_shown(call: Call, python: str) -> None:
     reply = await say(call, python, "import getpass; len(getpass.getpass())")
-    assert "The program waits for a password: 'Password:'" in reply["note"]
+    assert "The program waits for a password at 'Password:'" in reply["note"]
     assert spoken(await say(call, python, "secret-word")) == answer(
         python, "\n11"
     )  # the line end is getpass's own

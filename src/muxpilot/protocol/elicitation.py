@@ -15,7 +15,6 @@ from muxpilot.protocol.phases import RequestFacts
 from muxpilot.protocol.rpc_errors import INVALID_PARAMS, ProtocolError
 
 METHOD = "elicitation/create"
-COMPLETED = "notifications/elicitation/complete"
 
 ACTIONS = ("accept", "decline", "cancel")
 

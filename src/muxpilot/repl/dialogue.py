@@ -316,8 +316,9 @@ class Dialogue:
             )
         if not line:
             return f"{state.foreground_cmd} waits for keys. Press them with send-keys."
-        what = "a password" if state.waiting_for == "password" else "input"
-        return f"The program waits for {what}: {line!r}. Answer with run-in-repl or send-keys."
+        # Redaction takes what stands after "password:" for a secret.
+        what = "a password at" if state.waiting_for == "password" else "input:"
+        return f"The program waits for {what} {line!r}. Answer with run-in-repl or send-keys."
 
     def _gap_note(self) -> str | None:
         note = "A part of the output was not seen: the pane's stream was interrupted."

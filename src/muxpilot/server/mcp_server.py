@@ -212,7 +212,7 @@ def _explain(error: Exception, ctx: RequestContext) -> Result:
     if isinstance(error, ProtocolError):
         raise error
     if isinstance(error, UnknownTool):
-        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {str(error)[:100]}") from None
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {error}") from None
     if isinstance(error, ResourceFailed):
         raise _resource_error(error, ctx) from None
     if isinstance(error, BadInput):

@@ -87,9 +87,13 @@ def describe_input(kind: str, state: ForegroundState, line: str) -> str:
 
 
 def _name_input(kind: str, shown: str) -> str:
-    """Return what a program waits for, with the text before the cursor if there is any."""
+    """Return what a program waits for, with the text before the cursor if there is any.
+
+    Redaction takes what stands after "password:" for a secret, so the prompt for one stands after "at".
+    """
     word = INPUT_WORDS.get(kind, kind)
-    return f"{word}: {shown!r}" if shown else word
+    sign = " at" if kind == "password" else ":"
+    return f"{word}{sign} {shown!r}" if shown else word
 
 
 def describe_full_screen(state: ForegroundState) -> str:

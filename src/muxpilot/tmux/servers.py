@@ -180,8 +180,10 @@ def _name_key_in_errors(key: str, check: Callable[[str], Checked], text: str) ->
 async def _close_server(server: Tmux) -> None:
     """Close a server's streams and connection, quickly even if tmux does not answer.
 
-    A request that still waits for tmux ends with the connection.
+    A request that still waits for tmux ends with the connection. The connection also removes the start-up
+    files of shells, which may not have been read yet.
     """
+    await server.streams.wait_for_starting_programs()
     closing = asyncio.create_task(server.streams.close())
     await asyncio.wait([closing], timeout=_STREAMS_CLOSE_S)
     await server.connection.close()

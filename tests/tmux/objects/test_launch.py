@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from muxpilot import PaneProgram, Tmux
+from muxpilot.app import build
+from muxpilot.config.model import Settings
 from muxpilot.errors import BadInput
 from muxpilot.tmux import CreatedPane, Data, PaneId, SessionId
+from muxpilot.tmux.streams import registry
 from tests.rigs.engine import Raw, read_to_end, read_until, stream_of, wait_until
 from tests.rigs.waiting import LIMIT_S, eventually, is_running
 
@@ -288,6 +291,34 @@ async def test_a_shell_pane_is_a_login_shell_with_the_person_s_environment(tmux:
     made = await tmux.windows.create(session)
     await tmux.input.type(made.pane_id, "shopt -q login_shell && echo lo''gin $mark $#", enter=True)
     await read_until(stream_of(tmux, made.pane_id), b"login 0\r\n")
+
+
+SLOW_BASH = """\
+#!/bin/sh
+while [ ! -e {go} ]; do sleep 0.02; done
+exec {bash} "$@"
+"""
+
+
+async def test_a_shell_reads_the_persons_files_also_if_we_end_at_once(
+    socket: str, raw: Raw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its start-up files bash would stay in POSIX mode, in which it reads no profile."""
+    slow, go = tmp_path / "bash", tmp_path / "go"
+    slow.write_text(SLOW_BASH.format(go=go, bash=shutil.which("bash")))
+    slow.chmod(0o755)
+    (tmp_path / ".bash_profile").write_text("PS1='ready> '\n")
+    monkeypatch.setenv("SHELL", str(slow))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(registry, "_PROGRAM_START_S", LIMIT_S)
+    app = build(Settings(socket=socket))
+    await app.dispatch.call("create-session", {"name": "home"})
+    closing = asyncio.create_task(app.close())
+    done, _ = await asyncio.wait([closing], timeout=1)
+    go.touch()
+    await closing
+    assert not done
+    await wait_until(lambda: raw("capture-pane", "-p", "-t", "home:").startswith("ready>"))
 
 
 async def test_a_persons_variables_reach_the_program(tmux: Tmux) -> None:

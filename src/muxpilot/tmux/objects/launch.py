@@ -103,6 +103,7 @@ class Launch:
     _writer: int = field(repr=False)
     nonce: str = ""  # of the marks of the shell that it starts
     _has_started: bool = False
+    _startup: str = ""  # the folder of start-up files, which the shell removes when it has read them
 
     @classmethod
     def prepare(
@@ -120,7 +121,9 @@ class Launch:
         does not start if this process is killed before it has named the pane.
         """
         if command is None:
-            return cls._with_control_fifo(folder, _RUN_SHELL, tmux, startup, "named" if is_named else "")
+            launch = cls._with_control_fifo(folder, _RUN_SHELL, tmux, startup, "named" if is_named else "")
+            launch._startup = startup
+            return launch
         return cls._with_control_fifo(folder, _RUN_COMMAND, validate_command(command))
 
     @classmethod
@@ -132,8 +135,13 @@ class Launch:
 
     @property
     def is_starting(self) -> bool:
-        """Return whether the script has not read yet that it may start. It removes the FIFO then."""
-        return self._has_started and self._writer >= 0 and self._fifo.exists()
+        """Return whether the script or the shell that it starts has not read yet what we wrote for it.
+
+        The script then removes the FIFO, and the shell its start-up files. Without them bash would stay in
+        POSIX mode, and read nothing of the person's.
+        """
+        is_unread = self._fifo.exists() or bool(self._startup and Path(self._startup).exists())
+        return self._has_started and self._writer >= 0 and is_unread
 
     def start_program(self, journal: str = "") -> None:
         """Let the program start. `journal` is the folder in which its output is written."""

@@ -89,7 +89,7 @@ class JournalSource:
 
     @property
     def is_starting(self) -> bool:
-        """Return whether the program of the pane does not know its journal yet."""
+        """Return whether the program of the pane has not read yet what we wrote for it."""
         return self._launch is not None and self._launch.is_starting
 
     @property

@@ -27,8 +27,8 @@ from muxpilot.tmux.streams.recovery import StreamRecovery
 from muxpilot.tmux.streams.sources import PaneSources
 from muxpilot.tmux.streams.stream import STOPPED, PaneStream
 
-# How long we wait, when we leave, for the programs that we have just started.
-_PROGRAM_START_S = 0.2
+# How long we wait, when we leave, for the programs that we have just started. A server ends within 2 seconds.
+_PROGRAM_START_S = 1.0
 _PROGRAM_POLL_S = 0.002
 # So many programs of a pane can be read back at once.
 _EARLIER_STREAMS = 4
@@ -155,15 +155,15 @@ class Streams:
     async def close(self) -> None:
         """End all streams, and remove our pipes and control clients from tmux."""
         await self._tasks.close()
-        await self._wait_for_starting_programs()
+        await self.wait_for_starting_programs()
         all_followed = list(self._followed_panes)
         await asyncio.gather(*(self._recovery.drop(followed) for followed in all_followed))
         await self._tasks.close()  # a pipe may have ended meanwhile
         for followed in all_followed:
             followed.stream.finish(None, STOPPED)
 
-    async def _wait_for_starting_programs(self) -> None:
-        """Give programs the time to learn where their journal is, so that their exit status gets there."""
+    async def wait_for_starting_programs(self) -> None:
+        """Give programs the time to learn where their journal is, and shells to read their start-up files."""
         give_up = asyncio.get_running_loop().time() + _PROGRAM_START_S
         sources = [followed.pipe for followed in self._followed_panes]
         journals = [source for source in sources if isinstance(source, JournalSource)]
@@ -171,7 +171,7 @@ class Streams:
             if asyncio.get_running_loop().time() > give_up:
                 self._trace.debug("a program has not started in time")
                 return
-            await asyncio.sleep(_PROGRAM_POLL_S)  # no event tells that a FIFO was removed
+            await asyncio.sleep(_PROGRAM_POLL_S)  # no event tells that a file was removed
 
     async def read_ended(self, pane: PaneId, name: str | None = None) -> PaneStream | None:
         """Return the stream of a program that has ended, with its status if its journal has that.
