@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
 from muxpilot.server import http_server
+from tests.rigs.asking import see_popup
 from tests.rigs.engine import attach_person, wait_until
 from tests.rigs.wire import LIMIT_S, TMUX, Place, private_place
 
@@ -174,7 +175,7 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
         ):
             await wire.shake_hands()
             pending = await wire.start_call("kill-session", sessionId="old")
-            await person.wait_for(b"> ")
+            await see_popup(person)
             assert has_session(place, "old")
             person.press("1\r")
             message = await asyncio.wait_for(pending, LIMIT_S)

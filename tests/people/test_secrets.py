@@ -8,7 +8,7 @@ import secrets
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -23,6 +23,7 @@ from muxpilot.people.other_processes import list_open_questions
 from tests.rigs.asking import READER, Asking, refusal_of, reply_of, see_popup, start_asking, use_home
 from tests.rigs.engine import wait_until
 from tests.rigs.page_answers import AskingPage
+from tests.rigs.traces import find_in_processes, find_traces
 from tests.rigs.view_page import run_view
 from tests.rigs.waiting import eventually, is_running
 from tests.rigs.wire import LIMIT_S, TMUX, Place, environment, private_place
@@ -38,33 +39,6 @@ async def start_reader(asking: Asking, program: str = READER) -> str:
     pane = str(made["paneId"])
     await wait_for_prompt(asking, pane)
     return pane
-
-
-def find_traces(secret: str, *folders: Path) -> list[str]:
-    """Return the files below these folders, and the processes, that hold a secret."""
-    needle, found = secret.encode(), []
-    for folder in folders:
-        for path in list_files(folder):
-            with suppress(OSError):
-                if path.is_file() and needle in path.read_bytes():
-                    found.append(str(path))
-    return [*found, *find_in_processes(needle)]
-
-
-def list_files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder. Others may remove folders meanwhile, where `Path.rglob` fails."""
-    for parent, _, names in os.walk(folder):
-        yield from (Path(parent, name) for name in names)
-
-
-def find_in_processes(needle: bytes) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        for name in ("cmdline", "environ"):
-            with suppress(OSError):
-                if needle in (process / name).read_bytes():
-                    found.append(f"{process / name}: {(process / 'comm').read_text()}")
-    return found
 
 
 def read_message_log(place: Place) -> str:

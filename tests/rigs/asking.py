@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class Asking:
 
     def person(self, *args: str) -> AbstractAsyncContextManager[AttachedPerson]:
         """Attach a person for the time of the block."""
-        return attach_person(TMUX, self.place.socket, *(args or ("attach", "-t", "dev")))
+        return attach_person(self.place.program, self.place.socket, *(args or ("attach", "-t", "dev")))
 
     async def ask(self, **arguments: Any) -> Pending:
         """Begin a question."""
@@ -54,8 +55,29 @@ async def refusal_of(pending: Pending) -> str:
 
 
 async def see_popup(person: AttachedPerson, question: bytes = b"") -> None:
-    """Wait until the popup of this question, or any popup, takes keys on a person's terminal."""
-    await wait_until(lambda: b"Escape: no answer" in person.seen[person.seen.find(question) :])
+    """Wait until the popup of this question, or any popup, takes keys on a person's terminal.
+
+    Where it wants a code first (tmux 3.4 and newer), type the code.
+    """
+    await wait_until(lambda: takes_keys(person, question))
+    person.press(find_code(person, question))
+
+
+def takes_keys(person: AttachedPerson, question: bytes = b"") -> bool:
+    """Return whether the popup of this question takes keys."""
+    return b"Escape: no answer" in _from(person, question)
+
+
+def find_code(person: AttachedPerson, question: bytes = b"") -> str:
+    """Return the code that the popup of this question shows; an empty text if it shows none."""
+    found = re.search(rb"Type (\d{4}), then your answer", _from(person, question))
+    return found[1].decode() if found else ""
+
+
+def _from(person: AttachedPerson, question: bytes) -> bytes:
+    """Return what the terminal has shown since the question; nothing if it was not shown."""
+    at = person.seen.find(question)
+    return bytes(person.seen[at:]) if at >= 0 else b""
 
 
 @contextmanager
@@ -70,8 +92,8 @@ def use_home(place: Place) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def start_asking(*args: str) -> AsyncIterator[Asking]:
-    with private_place() as place, use_home(place):
+async def start_asking(*args: str, program: str = TMUX) -> AsyncIterator[Asking]:
+    with private_place(program) as place, use_home(place):
         place.tmux("new-session", "-d", "-s", "dev", "-x", "80", "-y", "24", "exec cat")
         async with place.serve("--scope", "all", *args) as wire:
             await wire.shake_hands()

@@ -2,15 +2,18 @@
 
 tmux starts it in a Python of its own, so it imports little. All text that it gets is safe to print
 (`shown_text.py`). What is typed goes through the socket to the muxpilot that asks, and nowhere else.
+Where the question has a code (`popup_code.py`), keys are digits of the code first. The last digit sends it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import select
 import socket
+import termios
 import time
 from contextlib import suppress
 from typing import Any
@@ -23,6 +26,7 @@ _HELP_CHOICE = "Number or text, then Enter. Escape: no answer."
 _HELP_LINE = "Enter: send. Escape: no answer."
 _HELP_SECRET = "What you type is not shown. Enter: send it to the pane. Escape: no answer."
 _LONGEST_ANSWER = 8192
+_DIGITS = "0123456789"
 # Keys that were meant for what the popup covers must not become an answer.
 _QUIET_S, _LONGEST_QUIET_S = 0.4, 3.0
 # The rest of the sequence of a key comes at once; Escape alone has none.
@@ -36,6 +40,10 @@ class Popup:
     def __init__(self, link: socket.socket, question: dict[str, Any]) -> None:
         self._link = link
         self._question = question
+        self._code: str = question.get("code", "")
+        self._typed_code = ""
+        # A person may press Enter after the code. That is no empty answer.
+        self._may_drop_enter = False
         self._typed = ""
         self._pending = b""
         self._from_link = b""
@@ -105,11 +113,14 @@ class Popup:
                 break
             if char in "\x03\x04":
                 return self._decline()
-            if char in "\r\n":
-                self._send({"answer": self._typed})
-                self._typed = ""
+            if self._needs_code:
+                self._edit_code(char)
                 continue
-            self._edit(char)
+            if char in "\r\n":
+                self._send_answer()
+            else:
+                self._edit(char)
+            self._may_drop_enter = False
         return True
 
     def _handle_escape(self) -> bool:
@@ -140,6 +151,24 @@ class Popup:
             return char or "\ufffd"
         return None
 
+    @property
+    def _needs_code(self) -> bool:
+        return len(self._typed_code) < len(self._code)
+
+    def _edit_code(self, char: str) -> None:
+        """Handle a key before the code is complete. The last digit sends it."""
+        self._notice = ""
+        if char in "\x7f\b":
+            self._typed_code = self._typed_code[:-1]
+        elif char in _DIGITS:
+            self._typed_code += char
+            if not self._needs_code:
+                self._send({"code": self._typed_code})
+                self._may_drop_enter = True
+        else:
+            self._typed_code = ""
+            self._notice = "" if char == "\x15" else "The code comes first."
+
     def _edit(self, char: str) -> None:
         self._notice = ""
         if char in "\x7f\b":
@@ -148,6 +177,11 @@ class Popup:
             self._typed = ""
         elif char.isprintable() and len(self._typed) < _LONGEST_ANSWER:
             self._typed += char
+
+    def _send_answer(self) -> None:
+        if not self._may_drop_enter:
+            self._send({"answer": self._typed})
+        self._typed = ""
 
     def _decline(self) -> bool:
         self._send({"decline": True})
@@ -180,10 +214,20 @@ class Popup:
     def _foot(self, columns: int) -> list[str]:
         """Return the help and the line to type into, which is the last one."""
         is_secret = self._question["secret"]
+        if self._needs_code:
+            # What is typed here may be the beginning of a secret.
+            shown = "*" * len(self._typed_code) if is_secret else self._typed_code
+            return [
+                *self._words(f"Type {self._code}, then your answer. Escape: no answer.", columns),
+                f"> {shown}",
+            ]
         words = _HELP_SECRET if is_secret else _HELP_CHOICE if self._question["choices"] else _HELP_LINE
-        rows = [*_wrap(words, columns), *(_wrap(self._notice, columns) if self._notice else ())]
         tail = _wrap(self._typed, columns - 3)[-1] if self._typed and not is_secret else ""
-        return [*rows, f"> {tail}"]
+        return [*self._words(words, columns), f"> {tail}"]
+
+    def _words(self, words: str, columns: int) -> list[str]:
+        """Return the rows of the help, and of the message about what was typed."""
+        return [*_wrap(words, columns), *(_wrap(self._notice, columns) if self._notice else ())]
 
 
 def _print(text: str) -> None:
@@ -215,6 +259,12 @@ def _receive_question(link: socket.socket) -> dict[str, Any] | None:
     return question
 
 
+def _close_to_others(terminal: int) -> None:
+    """Let no other program of this user open the terminal: it could read the keys, or draw there."""
+    with suppress(OSError):
+        fcntl.ioctl(terminal, termios.TIOCEXCL)
+
+
 def run_popup(path: str, key: str) -> None:
     """Connect to the muxpilot that asks, show its question, and restore the terminal."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -225,4 +275,5 @@ def run_popup(path: str, key: str) -> None:
         return
     # OSError: the terminal, or the muxpilot that asks, has gone.
     with raw_terminal(0), suppress(OSError):
+        _close_to_others(0)
         Popup(link, question).run()

@@ -1,0 +1,222 @@
+"""The code of a popup: an answer counts only after it, and it is nowhere but on the person's terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import shlex
+import struct
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from muxpilot.people.open_question import OpenQuestion
+from muxpilot.people.popup_code import CodeCheck, WrongCodes
+from muxpilot.people.popup_session import PopupSession
+from muxpilot.people.questions import Question
+from muxpilot.timing import PeopleTiming
+from muxpilot.tmux import Tmux
+from muxpilot.tmux.version import KEYS_REACH_POPUPS
+from tests.conftest import tmux_version
+from tests.rigs.asking import Asking, find_code, reply_of, see_popup, start_asking, takes_keys
+from tests.rigs.engine import AttachedPerson, wait_until
+from tests.rigs.popup_terminal import PERSON, open_terminal
+from tests.rigs.tmux_trees import second_tmux
+from tests.rigs.traces import find_traces
+from tests.rigs.wire import TMUX
+
+CODE = "4821"
+WRONG = "popup: a wrong code was typed"
+# linux/tty.h: tells whether no other program can open the terminal.
+TIOCGEXCL = 0x80045440
+
+
+@pytest.mark.parametrize(
+    ("code", "keys"),
+    [
+        ("", "yes\r"),
+        (CODE, f"{CODE}yes\r"),
+        (CODE, f"{CODE}\ryes\r"),
+        (CODE, f"49\x7f821{'no'}\x15yes\r"),
+        (CODE, "482\x154821yes\r"),
+        (CODE, f"yes\r{CODE}yes\r"),
+        (CODE, "\x1b[B48\x1b[A21yes\r"),
+    ],
+    ids=["no code", "pasted", "with Enter", "Backspace", "Ctrl-U", "answer first", "arrows"],
+)
+@pytest.mark.parametrize("is_slow", [False, True], ids=["in one read", "key by key"])
+async def test_the_answer_counts_after_its_code(code: str, keys: str, is_slow: bool) -> None:
+    async with open_terminal(code=code) as terminal:
+        for part in _split_keys(keys) if is_slow else [keys]:
+            terminal.press(part)
+            await wait_until(terminal.has_read_keys)
+        reply = await terminal.reply()
+    assert (reply.answered, reply.how, reply.answer, reply.by) == (True, "popup", "yes", PERSON)
+
+
+def _split_keys(keys: str) -> list[str]:
+    """Return the keys one by one. What begins with Escape is one key."""
+    parts = keys.split("\x1b")
+    return [*parts[0], *(each for part in parts[1:] for each in (f"\x1b{part[:2]}", *part[2:]))]
+
+
+async def test_the_popup_says_what_to_type_and_then_what_the_answer_can_be() -> None:
+    async with open_terminal(code=CODE, choices=("left", "right")) as terminal:
+        assert f"Type {CODE}, then your answer. Escape: no answer." in terminal.screen
+        terminal.press("x")
+        await terminal.wait_for("The code comes first.")
+        terminal.press(CODE)
+        await terminal.wait_for("Number or text, then Enter.")
+        terminal.press("3\r")
+        await terminal.wait_for("not one of the choices")
+        assert CODE not in terminal.screen
+        terminal.press("2\r")
+        assert (await terminal.reply()).answer == "right"
+
+
+@pytest.mark.parametrize("keys", ["4822yes\r", "0000", f"12345{CODE}yes\r"])
+async def test_a_wrong_code_is_a_no_for_good(keys: str) -> None:
+    async with open_terminal(code=CODE) as terminal:
+        terminal.press(keys)
+        reply = await terminal.reply()
+        await terminal.wait_for("This is not the code, so your answer is no.")
+        assert await terminal.opened.take_answer("yes", "view", by="me") == "The question is closed."
+    assert (reply.answered, reply.how, reply.answer, reply.by) == (False, WRONG, None, PERSON)
+
+
+@pytest.mark.parametrize("keys", ["\x1b", "48\x1b", "\x03", f"{CODE}yes\x1b"])
+async def test_escape_means_no_before_and_after_the_code(keys: str) -> None:
+    async with open_terminal(code=CODE) as terminal:
+        terminal.press(keys)
+        reply = await terminal.reply()
+    assert (reply.answered, reply.how) == (False, "popup: declined")
+
+
+async def test_a_secret_that_is_typed_in_place_of_the_code_is_not_shown() -> None:
+    entered: list[str] = []
+
+    async def enter(secret: str) -> str:
+        entered.append(secret)
+        return ""
+
+    async with open_terminal(code=CODE, enter_secret=enter) as terminal:
+        terminal.press("hunter297")
+        await terminal.wait_for("> **")
+        assert "97" not in terminal.seen.decode()
+        terminal.press(f"\x15{CODE}hunter2\r")
+        reply = await terminal.reply()
+        assert "hunter" not in terminal.seen.decode()
+    assert (reply.answered, reply.answer, entered) == (True, None, ["hunter2"])
+
+
+async def test_a_program_that_knows_the_key_but_not_the_code_cannot_answer() -> None:
+    """muxpilot itself compares the code, and does not rely on the program in the popup."""
+    opened = OpenQuestion(
+        Question("Go on?", "client", "agent-x", "a test"), Tmux("/tmp/mx-none/s", keeps_journals=False)
+    )
+    session = PopupSession(opened, PERSON, CodeCheck(CODE))
+    await session.take({"answer": "yes"})
+    assert not session.opened.is_settled
+    await session.take({"code": "4822"})
+    await session.take({"code": CODE})
+    await session.take({"answer": "yes"})
+    assert (await session.opened.wait()).how == WRONG
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
+async def test_no_other_program_of_the_user_opens_the_terminal_of_a_popup() -> None:
+    """It could read the keys, or draw over the question. (An administrator can still open it.)"""
+    async with open_terminal() as terminal:
+        held = fcntl.ioctl(terminal.slave, TIOCGEXCL, struct.pack("i", 0))
+    assert struct.unpack("i", held) != (0,)
+
+
+def check_of(*typed: str) -> CodeCheck:
+    check = CodeCheck(CODE)
+    for each in typed:
+        check.take(each)
+    return check
+
+
+async def test_after_each_wrong_code_the_next_popup_comes_later() -> None:
+    codes = WrongCodes(PeopleTiming(wrong_code_s=1000.0, longest_wrong_code_s=3000.0))
+    codes.note(check_of())  # the popup went without a code
+    codes.note(CodeCheck())  # no code was needed
+    assert codes.seconds_left == 0
+    for longest_s in (1000.0, 2000.0, 3000.0, 3000.0):
+        codes.note(check_of("0000", CODE))
+        assert longest_s - 900 < codes.seconds_left <= longest_s
+    codes.note(check_of(CODE))
+    codes.note(check_of("0000"))
+    assert codes.seconds_left <= 1000
+
+
+@pytest.fixture
+async def newer() -> AsyncIterator[Asking]:
+    """A muxpilot that asks on a tmux that has `send-keys -K`."""
+    program = TMUX if tmux_version() >= KEYS_REACH_POPUPS else second_tmux()
+    if not isinstance(program, Path) and program != TMUX:
+        pytest.skip(f"tmux 3.4 or newer is needed: {program}")
+    async with start_asking(program=str(program)) as found:
+        yield found
+
+
+async def run_as_agent(asking: Asking, person: AttachedPerson, *keys: str) -> None:
+    """Press keys in the terminal of a person, by a command in the agent's pane."""
+    tmux = shlex.join([asking.place.program, "-S", asking.place.socket])
+    command = f"{tmux} send-keys -K -c {person.tty} {' '.join(keys)}"
+    assert (await asking.wire.call("execute-command", command=command))["exitCode"] == 0
+
+
+async def wait_for_popup(person: AttachedPerson, question: bytes) -> str:
+    await wait_until(lambda: takes_keys(person, question))
+    return find_code(person, question)
+
+
+async def test_send_keys_of_tmux_answers_no_question(newer: Asking) -> None:
+    async with newer.person() as person:
+        pending = await newer.ask(question="Approve it?")
+        code = await wait_for_popup(person, b"Approve it?")
+        await run_as_agent(newer, person, "y", "e", "s", "Enter")
+        await person.wait_for(b"The code comes first.")
+        assert not pending.done()
+        wrong = str((int(code) + 1) % 10_000).zfill(4)
+        await run_as_agent(newer, person, *wrong, "y", "e", "s", "Enter")
+        assert await reply_of(pending) == {"answered": False, "how": WRONG, "answer": None}
+
+
+async def test_a_person_who_types_the_code_answers(newer: Asking) -> None:
+    async with newer.person() as person:
+        pending = await newer.ask(question="Which port?")
+        await see_popup(person)
+        person.press("8080\r")
+        assert (await reply_of(pending))["answer"] == "8080"
+        pending = await newer.ask(question="Where?", choices=["here", "there"])
+        code = await wait_for_popup(person, b"Where?")
+        person.press(f"{code}2\r")
+        assert (await reply_of(pending))["answer"] == "there"
+
+
+async def test_the_code_is_on_the_terminal_of_the_person_only(newer: Asking) -> None:
+    """No command of tmux tells it, and no file, argument or environment has it."""
+    async with newer.person() as person:
+        pending = await newer.ask(question="Approve it?")
+        code = await wait_for_popup(person, b"Approve it?")
+        shown = f"Type {code}"
+        panes = newer.place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
+        asked = [
+            *(("capture-pane", "-p", "-S", "-", "-t", pane) for pane in panes),
+            *(("show-messages", *flag, "-t", person.tty) for flag in ((), ("-J",), ("-T",))),
+            ("display-message", "-a", "-p", "-c", person.tty),
+            ("show-options", "-g"),
+            ("show-environment", "-g"),
+            ("list-clients",),
+            ("list-buffers",),
+        ]
+        told = {command: newer.place.tmux(*command) for command in asked}
+        assert [command for command, text in told.items() if shown in text] == []
+        assert find_traces(shown, newer.place.home, newer.place.passing) == []
+        assert not pending.done()
+        person.press(f"{code}yes\r")
+        assert (await reply_of(pending))["answer"] == "yes"
