@@ -25,8 +25,8 @@ from tests.rigs.engine import wait_until
 from tests.rigs.page_answers import AskingPage
 from tests.rigs.traces import find_in_processes, find_traces
 from tests.rigs.view_page import run_view
-from tests.rigs.waiting import eventually, is_running
-from tests.rigs.wire import LIMIT_S, TMUX, Place, environment, private_place
+from tests.rigs.waiting import is_running
+from tests.rigs.wire import LIMIT_S, Place, environment, private_place
 
 
 async def wait_for_prompt(asking: Asking, pane: str) -> None:
@@ -334,24 +334,18 @@ async def test_policy_that_forbids_typing_forbids_secrets(tmp_path: Path) -> Non
 
 async def test_an_agent_cannot_answer_through_a_pane_that_shows_the_popup(asking: Asking) -> None:
     """The person's client runs in a pane of another server that the agent can type into."""
-    outer = asking.place.home / "outer"
-    inner = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
-    made = await asking.wire.call("create-session", name="outer", command=inner, socket=str(outer))
-    pane = made["paneId"]
-    pending = await asking.ask(question="Approve?")
-
-    async def shows_popup() -> bool:
-        return "Escape: no answer" in await asking.wire.call("capture-pane", paneId=pane, socket=str(outer))
-
-    await eventually(shows_popup)
-    for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
-        text = await refusal_of(
-            await asking.wire.start_call(tool, paneId=pane, socket=str(outer), **arguments)
-        )
-        assert "An agent cannot answer its own question" in text
-    assert not pending.done()
-    await asking.wire.call("kill-session", sessionId="outer", socket=str(outer))
-    assert (await reply_of(pending))["answered"] is False
+    with private_place() as outer:
+        pane = asking.attach_in(outer)
+        pending = await asking.ask(question="Approve?")
+        await wait_until(lambda: "Escape: no answer" in outer.tmux("capture-pane", "-p", "-t", pane))
+        for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
+            text = await refusal_of(
+                await asking.wire.start_call(tool, paneId=pane, socket=outer.socket, **arguments)
+            )
+            assert "An agent cannot answer its own question" in text
+        assert not pending.done()
+        outer.tmux("kill-session", "-t", "outer")
+        assert (await reply_of(pending))["answered"] is False
 
 
 async def test_an_agent_cannot_answer_through_the_socket_from_its_own_pane(asking: Asking) -> None:

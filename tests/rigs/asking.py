@@ -34,6 +34,12 @@ class Asking:
         """Begin a question."""
         return await self.wire.start_call("ask-person", **arguments)
 
+    def attach_in(self, outer: Place) -> str:
+        """Attach a person whose terminal is a pane of another tmux server. Return the pane."""
+        attach = f"env -u TMUX {self.place.program} -S {self.place.socket} attach -t dev"
+        size = ("-x", "80", "-y", "24")
+        return outer.tmux("new-session", "-d", "-s", "outer", *size, "-P", "-F", "#{pane_id}", attach)
+
     @property
     def sockets(self) -> list[Path]:
         """The sockets of the muxpilot, which exist while it has an open question."""

@@ -64,7 +64,7 @@ class PopupTerminal:
         return bytes(self.seen).rpartition(b"\x1b[2J")[2].decode()
 
 
-async def _is_no_agents(tmux: Tmux, pid: int) -> bool:
+async def _is_no(*facts: object) -> bool:
     return False
 
 
@@ -76,7 +76,7 @@ async def open_terminal(
     question = Question("Go on?", "client", "agent-x", "a test", is_secret=enter_secret is not None, **facts)
     opened = OpenQuestion(question, Tmux("/tmp/mx-none/s", keeps_journals=False), enter_secret)
     key, session = secrets.token_hex(4), PopupSession(opened, PERSON, CodeCheck(code))
-    server = QuestionSocket({}, {key: session}, _is_no_agents)
+    server = QuestionSocket({}, {key: session}, _is_no, _is_no)
     await server.start()
     assert server.path is not None
     master, slave = pty.openpty()

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.people.answering_process import list_ancestors, runs_in_agent_pane
 from muxpilot.people.asked_people import describe_terminal
 from muxpilot.people.open_question import OpenQuestion
-from muxpilot.people.popup_code import CodeCheck, WrongCodes, make_code
+from muxpilot.people.popup_code import CodeCheck, WrongCodes, make_code, needs_code
 from muxpilot.people.popup_session import WAY, PopupSession, describe_for_popup
 from muxpilot.people.questions import Question, QuestionEvent
 from muxpilot.tasks import TaskSet, cancel_and_wait
@@ -187,7 +188,22 @@ async def find_sessions(tmux: Tmux, pane: str) -> frozenset[str]:
 
 
 async def find_people(opened: OpenQuestion, failed: set[str]) -> list[Client]:
-    """Return the people to ask: those attached to the pane's session first, then who used tmux last."""
-    people = [row for row in await list_people(opened.tmux) if row.name not in failed]
-    sessions = await find_sessions(opened.tmux, opened.question.pane)
-    return sorted(people, key=lambda row: (row.session_id in sessions, row.activity), reverse=True)
+    """Return the people to ask: those attached to the pane's session first, then who used tmux last.
+
+    An agent can attach a terminal of its own, in a pane that it uses. It is asked last. Where a popup has a
+    code it is never asked: the agent could read the code there.
+    """
+    tmux, people = opened.tmux, dict[Client, bool]()
+    has_codes = await needs_code(tmux)
+    for row in await list_people(tmux):
+        is_agents = await _is_terminal_of_agent(tmux, row)
+        if row.name not in failed and not (is_agents and has_codes):
+            people[row] = is_agents
+    sessions = await find_sessions(tmux, opened.question.pane)
+    order = {row: (not people[row], row.session_id in sessions, row.activity) for row in people}
+    return sorted(people, key=order.__getitem__, reverse=True)
+
+
+async def _is_terminal_of_agent(tmux: Tmux, client: Client) -> bool:
+    """Return whether a tmux client runs in a pane that an agent uses. False if this host does not know it."""
+    return bool(list_ancestors(client.pid)) and await runs_in_agent_pane(tmux, client.pid)

@@ -24,11 +24,14 @@ _LENGTH = 4
 _trace = area("people")
 
 
+async def needs_code(tmux: Tmux) -> bool:
+    """Return whether programs can press keys in the popups of a server."""
+    return await tmux.connection.server_version() >= KEYS_REACH_POPUPS
+
+
 async def make_code(tmux: Tmux) -> str:
-    """Return a new code, or an empty text where tmux cannot press keys in a popup."""
-    if await tmux.connection.server_version() < KEYS_REACH_POPUPS:
-        return ""
-    return "".join(secrets.choice(_DIGITS) for _ in range(_LENGTH))
+    """Return a new code, or an empty text where none is needed."""
+    return "".join(secrets.choice(_DIGITS) for _ in range(_LENGTH)) if await needs_code(tmux) else ""
 
 
 class CodeCheck:
