@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shlex
 import shutil
 import signal
@@ -143,9 +144,9 @@ async def ask_a_person(agent: Agent, person: Person, pane: str) -> None:
     asked = asyncio.create_task(
         agent.call("ask-person", question="The password of the server?", paneId=pane, secret=True)
     )
-    await person.wait_for(b"> ")
+    await person.wait_for(b"Escape: no answer")
     await asyncio.sleep(0.4)  # a person reads the question first
-    person.type("open sesame\r")
+    person.type(f"{person.find_code()}open sesame\r")
     await asked
     await agent.call("get-command-result", commandId=command["commandId"], waitMs=20_000)
 
@@ -186,6 +187,11 @@ class Person:
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
+
+    def find_code(self) -> str:
+        """Return the code that the popup shows; an empty text before tmux 3.4, where there is none."""
+        found = re.search(rb"Type (\d{4}), then your answer", self._shown)
+        return found[1].decode() if found else ""
 
     async def wait_for(self, text: bytes) -> None:
         while text not in self._shown:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from muxpilot.people.people import People
 from muxpilot.people.questions import Question
 from muxpilot.people.sockets import ASKS, find_sockets
 from muxpilot.timing import PeopleTiming
-from tests.rigs.asking import Asking, reply_of, see_popup
+from tests.rigs.asking import Asking, reply_of, see_popup, start_asking
 from tests.rigs.engine import AttachedPerson, wait_until
 from tests.rigs.wire import LIMIT_S
 
@@ -72,13 +74,18 @@ async def test_a_question_without_any_time_leaves_no_socket(asking: Asking) -> N
     assert asking.sockets == []
 
 
-async def test_a_cancelled_call_closes_the_popup(asking: Asking) -> None:
-    async with asking.person() as person:
+async def test_a_cancelled_call_closes_the_popup(tmp_path: Path) -> None:
+    audit = tmp_path / "audit"
+    async with start_asking("--audit", str(audit)) as asking, asking.person() as person:
         pending = await asking.ask(question="Still there?")
         await see_popup(person)
         await asking.wire.notify("notifications/cancelled", {"requestId": pending.id})
         await types_into_the_pane_again(asking, person)
         await wait_until(lambda: not asking.sockets)
+        await wait_until(lambda: "ask-person" in audit.read_text())
+        line = json.loads(audit.read_text().splitlines()[-1])
+        assert [who.split(" (")[0].split(" at ")[1] for who in line["asked"]] == [person.tty]
+        assert (line["by"], "how" in line) == ("", False)
 
 
 async def types_into_the_pane_again(asking: Asking, person: AttachedPerson) -> None:
@@ -225,6 +232,7 @@ async def test_a_read_only_client_is_not_asked(asking: Asking) -> None:
     ("arguments", "words"),
     [
         ({"question": " "}, "'question' must have"),
+        ({"question": "x", "timeoutSeconds": -1}, "from 0 to 86400, not -1"),
         ({"question": "x", "choices": ["a", "A "]}, "different texts"),
         ({"question": "x", "secret": True}, "'paneId'"),
         ({"question": "x", "secret": True, "paneId": "dev:", "choices": ["a"]}, "choices"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import shlex
 import struct
 import sys
@@ -17,9 +18,8 @@ from muxpilot.people.popup_session import PopupSession
 from muxpilot.people.questions import Question
 from muxpilot.timing import PeopleTiming
 from muxpilot.tmux import Tmux
-from muxpilot.tmux.version import KEYS_REACH_POPUPS
 from tests.conftest import tmux_version
-from tests.rigs.asking import Asking, find_code, reply_of, see_popup, start_asking, takes_keys
+from tests.rigs.asking import Asking, find_code, refusal_of, reply_of, see_popup, start_asking, takes_keys
 from tests.rigs.engine import AttachedPerson, wait_until
 from tests.rigs.popup_terminal import PERSON, open_terminal
 from tests.rigs.tmux_trees import second_tmux
@@ -152,13 +152,23 @@ async def test_after_each_wrong_code_the_next_popup_comes_later() -> None:
     assert codes.seconds_left <= 1000
 
 
+def find_newer_tmux() -> str:
+    """Return the path of a tmux whose `send-keys -K` presses any key in a popup, or skip the test.
+
+    3.4 has it, but only characters that are not ASCII arrive there.
+    """
+    if tmux_version() >= (3, 5):
+        return TMUX
+    found = second_tmux()
+    if isinstance(found, str):
+        pytest.skip(found)
+    return str(found)
+
+
 @pytest.fixture
 async def newer() -> AsyncIterator[Asking]:
-    """A muxpilot that asks on a tmux that has `send-keys -K`."""
-    program = TMUX if tmux_version() >= KEYS_REACH_POPUPS else second_tmux()
-    if not isinstance(program, Path) and program != TMUX:
-        pytest.skip(f"tmux 3.4 or newer is needed: {program}")
-    async with start_asking(program=str(program)) as found:
+    """A muxpilot that asks on a tmux that presses keys in popups."""
+    async with start_asking(program=find_newer_tmux()) as found:
         yield found
 
 
@@ -169,20 +179,50 @@ async def run_as_agent(asking: Asking, person: AttachedPerson, *keys: str) -> No
     assert (await asking.wire.call("execute-command", command=command))["exitCode"] == 0
 
 
+async def press_wrong_code(asking: Asking, person: AttachedPerson, question: bytes) -> None:
+    """Press a wrong code as the agent, and then an answer."""
+    code = await wait_for_popup(person, question)
+    wrong = str((int(code) + 1) % 10_000).zfill(4)
+    await run_as_agent(asking, person, *wrong, "1", "Enter")
+
+
 async def wait_for_popup(person: AttachedPerson, question: bytes) -> str:
     await wait_until(lambda: takes_keys(person, question))
     return find_code(person, question)
 
 
+async def test_a_wrong_code_is_in_the_audit(tmp_path: Path) -> None:
+    audit, config = tmp_path / "audit", tmp_path / "c.toml"
+    config.write_text('[security]\nask = ["kill-session"]\n')
+    flags = ("--audit", str(audit), "--config", str(config))
+    async with start_asking(*flags, program=find_newer_tmux()) as asking, asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await wait_for_popup(person, b"Approve it?")
+        await press_wrong_code(asking, person, b"Approve it?")
+        await reply_of(pending)
+        allowing = await asking.wire.start_call("kill-session", sessionId="dev")
+        await press_wrong_code(asking, person, b"Allow kill-session?")
+        refusal = await refusal_of(allowing)
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    asked, allowed = (
+        next(line for line in lines if line["tool"] == name) for name in ("ask-person", "kill-session")
+    )
+    assert f"a person must allow it ({WRONG})" in refusal
+    assert (asked["how"], allowed["approval"]["how"], allowed["approval"]["said"]) == (
+        WRONG,
+        WRONG,
+        "no answer",
+    )
+
+
 async def test_send_keys_of_tmux_answers_no_question(newer: Asking) -> None:
     async with newer.person() as person:
         pending = await newer.ask(question="Approve it?")
-        code = await wait_for_popup(person, b"Approve it?")
+        await wait_for_popup(person, b"Approve it?")
         await run_as_agent(newer, person, "y", "e", "s", "Enter")
         await person.wait_for(b"The code comes first.")
         assert not pending.done()
-        wrong = str((int(code) + 1) % 10_000).zfill(4)
-        await run_as_agent(newer, person, *wrong, "y", "e", "s", "Enter")
+        await press_wrong_code(newer, person, b"Approve it?")
         assert await reply_of(pending) == {"answered": False, "how": WRONG, "answer": None}
 
 

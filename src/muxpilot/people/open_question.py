@@ -49,6 +49,10 @@ class OpenQuestion:
         return max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     @property
+    def people_asked(self) -> tuple[str, ...]:
+        return tuple(self._asked)
+
+    @property
     def is_settled(self) -> bool:
         return self._reply.done()
 
@@ -145,7 +149,7 @@ class OpenQuestion:
 
     def _resolve(self, reply: Reply) -> None:
         if not self._reply.done():
-            self._reply.set_result(replace(reply, asked=tuple(self._asked), by=self._settled_by))
+            self._reply.set_result(replace(reply, asked=self.people_asked, by=self._settled_by))
 
 
 def find_choice(choices: tuple[str, ...], text: str) -> str | None:

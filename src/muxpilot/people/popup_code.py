@@ -71,7 +71,7 @@ class WrongCodes:
 
     @property
     def seconds_left(self) -> float:
-        """The time until the next popup may be shown."""
+        """Return the time until the next popup may be shown."""
         return max(0.0, self._next_popup_at - asyncio.get_running_loop().time())
 
     async def wait(self) -> None:

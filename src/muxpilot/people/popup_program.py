@@ -7,18 +7,16 @@ Where the question has a code (`popup_code.py`), keys are digits of the code fir
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import select
 import socket
-import termios
 import time
 from contextlib import suppress
 from typing import Any
 
-from muxpilot.processes.raw_terminal import drop_keys, raw_terminal
+from muxpilot.processes.raw_terminal import drop_keys, lock_terminal, raw_terminal
 from muxpilot.terminal.escapes import CLEAR_SCREEN, ESC_BYTES, KEY_SEQUENCE_BYTES, PLAIN, REVERSE, SCROLL_KEYS
 from muxpilot.terminal.width import cell_width
 
@@ -153,16 +151,18 @@ class Popup:
 
     @property
     def _needs_code(self) -> bool:
-        return len(self._typed_code) < len(self._code)
+        return self._typed_code != self._code
 
     def _edit_code(self, char: str) -> None:
-        """Handle a key before the code is complete. The last digit sends it."""
+        """Handle a key before the right code. The last digit sends the code, and after a wrong one no key counts."""
+        if len(self._typed_code) == len(self._code):
+            return
         self._notice = ""
         if char in "\x7f\b":
             self._typed_code = self._typed_code[:-1]
         elif char in _DIGITS:
             self._typed_code += char
-            if not self._needs_code:
+            if len(self._typed_code) == len(self._code):
                 self._send({"code": self._typed_code})
                 self._may_drop_enter = True
         else:
@@ -259,12 +259,6 @@ def _receive_question(link: socket.socket) -> dict[str, Any] | None:
     return question
 
 
-def _close_to_others(terminal: int) -> None:
-    """Let no other program of this user open the terminal: it could read the keys, or draw there."""
-    with suppress(OSError):
-        fcntl.ioctl(terminal, termios.TIOCEXCL)
-
-
 def run_popup(path: str, key: str) -> None:
     """Connect to the muxpilot that asks, show its question, and restore the terminal."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -275,5 +269,5 @@ def run_popup(path: str, key: str) -> None:
         return
     # OSError: the terminal, or the muxpilot that asks, has gone.
     with raw_terminal(0), suppress(OSError):
-        _close_to_others(0)
+        lock_terminal(0)  # another program could read the keys, or draw over the question
         Popup(link, question).run()
