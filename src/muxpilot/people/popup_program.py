@@ -154,7 +154,7 @@ class Popup:
         return self._typed_code != self._code
 
     def _edit_code(self, char: str) -> None:
-        """Handle a key before the right code. The last digit sends the code, and after a wrong one no key counts."""
+        """Handle a key before the right code. The last digit sends it. After a wrong code no key counts."""
         if len(self._typed_code) == len(self._code):
             return
         self._notice = ""
