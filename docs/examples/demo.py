@@ -146,8 +146,10 @@ async def ask_a_person(agent: Agent, person: Person, pane: str) -> None:
     )
     await person.wait_for(b"Escape: no answer")
     await asyncio.sleep(0.4)  # a person reads the question first
-    person.type(f"{person.find_code()}open sesame\r")
+    person.type("open sesame\r")
+    confirming = asyncio.create_task(person.type_code())
     await asked
+    confirming.cancel()
     await agent.call("get-command-result", commandId=command["commandId"], waitMs=20_000)
 
 
@@ -188,10 +190,10 @@ class Person:
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
 
-    def find_code(self) -> str:
-        """Return the code that the popup shows; an empty text before tmux 3.4, where there is none."""
-        found = re.search(rb"Type (\d{4}), then your answer", self._shown)
-        return found[1].decode() if found else ""
+    async def type_code(self) -> None:
+        """Confirm an answer with the code that the popup shows from tmux 3.4 on."""
+        await self.wait_for(b" to send it to the pane.")
+        self.type(re.findall(rb"Type (\d{4}) to send", self._shown)[-1].decode())
 
     async def wait_for(self, text: bytes) -> None:
         while text not in self._shown:

@@ -1,4 +1,4 @@
-"""The code of a popup: an answer counts only after it, and it is nowhere but on the person's terminal."""
+"""The code of a popup: an answer counts only with it, and it is nowhere but on the person's terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from muxpilot.people.questions import Question
 from muxpilot.timing import PeopleTiming
 from muxpilot.tmux import Tmux
 from tests.conftest import tmux_version
-from tests.rigs.asking import Asking, find_code, refusal_of, reply_of, see_popup, start_asking, takes_keys
+from tests.rigs.asking import Asking, refusal_of, reply_of, see_popup, start_asking
 from tests.rigs.engine import AttachedPerson, wait_until
 from tests.rigs.popup_terminal import PERSON, open_terminal
 from tests.rigs.tmux_trees import second_tmux
@@ -36,17 +36,16 @@ TIOCGEXCL = 0x80045440
     ("code", "keys"),
     [
         ("", "yes\r"),
-        (CODE, f"{CODE}yes\r"),
-        (CODE, f"{CODE}\ryes\r"),
-        (CODE, f"49\x7f821{'no'}\x15yes\r"),
-        (CODE, "482\x154821yes\r"),
-        (CODE, f"yes\r{CODE}yes\r"),
-        (CODE, "\x1b[B48\x1b[A21yes\r"),
+        (CODE, f"yes\r{CODE}"),
+        (CODE, "no\x15yes\r49\x7f821"),
+        (CODE, f"yes\r482\x15{CODE}"),
+        (CODE, f"yes\r\ry{CODE}"),
+        (CODE, "\x1b[Byes\r48\x1b[A21"),
     ],
-    ids=["no code", "pasted", "with Enter", "Backspace", "Ctrl-U", "answer first", "arrows"],
+    ids=["no code", "pasted", "Backspace", "Ctrl-U", "other keys", "arrows"],
 )
 @pytest.mark.parametrize("is_slow", [False, True], ids=["in one read", "key by key"])
-async def test_the_answer_counts_after_its_code(code: str, keys: str, is_slow: bool) -> None:
+async def test_the_answer_counts_with_its_code(code: str, keys: str, is_slow: bool) -> None:
     async with open_terminal(code=code) as terminal:
         for part in _split_keys(keys) if is_slow else [keys]:
             terminal.press(part)
@@ -61,21 +60,21 @@ def _split_keys(keys: str) -> list[str]:
     return [*parts[0], *(each for part in parts[1:] for each in (f"\x1b{part[:2]}", *part[2:]))]
 
 
-async def test_the_popup_says_what_to_type_and_then_what_the_answer_can_be() -> None:
+async def test_the_popup_says_which_answer_the_code_confirms() -> None:
     async with open_terminal(code=CODE, choices=("left", "right")) as terminal:
-        assert f"Type {CODE}, then your answer. Escape: no answer." in terminal.screen
-        terminal.press("x")
-        await terminal.wait_for("The code comes first.")
-        terminal.press(CODE)
-        await terminal.wait_for("Number or text, then Enter.")
+        assert CODE not in terminal.screen
         terminal.press("3\r")
         await terminal.wait_for("not one of the choices")
-        assert CODE not in terminal.screen
         terminal.press("2\r")
+        await terminal.wait_for(f"Type {CODE} to answer: right")
+        terminal.press("\x15\x7f1\r")
+        await wait_until(terminal.has_read_keys)
+        assert not terminal.opened.is_settled
+        terminal.press(f"\x15{CODE}")
         assert (await terminal.reply()).answer == "right"
 
 
-@pytest.mark.parametrize("keys", ["4822yes\r", "0000", f"12345{CODE}yes\r"])
+@pytest.mark.parametrize("keys", ["yes\r4822", "no\r0000", f"yes\r12345{CODE}no\r"])
 async def test_a_wrong_code_is_a_no_for_good(keys: str) -> None:
     async with open_terminal(code=CODE) as terminal:
         terminal.press(keys)
@@ -85,15 +84,15 @@ async def test_a_wrong_code_is_a_no_for_good(keys: str) -> None:
     assert (reply.answered, reply.how, reply.answer, reply.by) == (False, WRONG, None, PERSON)
 
 
-@pytest.mark.parametrize("keys", ["\x1b", "48\x1b", "\x03", f"{CODE}yes\x1b"])
-async def test_escape_means_no_before_and_after_the_code(keys: str) -> None:
+@pytest.mark.parametrize("keys", ["\x1b", "yes\r48\x1b", "\x03", "yes\r\x03"])
+async def test_escape_means_no_before_and_after_the_answer(keys: str) -> None:
     async with open_terminal(code=CODE) as terminal:
         terminal.press(keys)
         reply = await terminal.reply()
     assert (reply.answered, reply.how) == (False, "popup: declined")
 
 
-async def test_a_secret_that_is_typed_in_place_of_the_code_is_not_shown() -> None:
+async def test_a_secret_is_sent_with_the_code_and_is_not_shown() -> None:
     entered: list[str] = []
 
     async def enter(secret: str) -> str:
@@ -101,27 +100,36 @@ async def test_a_secret_that_is_typed_in_place_of_the_code_is_not_shown() -> Non
         return ""
 
     async with open_terminal(code=CODE, enter_secret=enter) as terminal:
-        terminal.press("hunter297")
-        await terminal.wait_for("> **")
-        assert "97" not in terminal.seen.decode()
-        terminal.press(f"\x15{CODE}hunter2\r")
+        terminal.press("hunter2\r")
+        await terminal.wait_for(f"Type {CODE} to send it to the pane.")
+        assert entered == []
+        terminal.press(CODE)
         reply = await terminal.reply()
         assert "hunter" not in terminal.seen.decode()
     assert (reply.answered, reply.answer, entered) == (True, None, ["hunter2"])
 
 
-async def test_a_program_that_knows_the_key_but_not_the_code_cannot_answer() -> None:
-    """muxpilot itself compares the code, and does not rely on the program in the popup."""
-    opened = OpenQuestion(
-        Question("Go on?", "client", "agent-x", "a test"), Tmux("/tmp/mx-none/s", keeps_journals=False)
-    )
-    session = PopupSession(opened, PERSON, CodeCheck(CODE))
-    await session.take({"answer": "yes"})
-    assert not session.opened.is_settled
-    await session.take({"code": "4822"})
+async def test_an_answer_cannot_be_changed_before_its_code() -> None:
+    """muxpilot keeps the answer and compares the code. It does not rely on the program in the popup."""
+    session = PopupSession(make_question(), PERSON, CodeCheck(CODE))
     await session.take({"code": CODE})
-    await session.take({"answer": "yes"})
+    assert await session.take({"answer": "yes"}) == {"confirm": "yes"}
+    assert await session.take({"answer": "no"}) == {"confirm": "yes"}
+    assert not session.opened.is_settled
+    await session.take({"code": CODE})
+    assert (await session.opened.wait()).answer == "yes"
+
+
+async def test_a_second_code_does_not_count() -> None:
+    session = PopupSession(make_question(), PERSON, CodeCheck(CODE))
+    for message in ({"answer": "yes"}, {"code": "4822"}, {"code": CODE}, {"answer": "yes"}):
+        await session.take(message)
     assert (await session.opened.wait()).how == WRONG
+
+
+def make_question() -> OpenQuestion:
+    question = Question("Go on?", "client", "agent-x", "a test")
+    return OpenQuestion(question, Tmux("/tmp/mx-none/s", keeps_journals=False))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
@@ -179,16 +187,19 @@ async def run_as_agent(asking: Asking, person: AttachedPerson, *keys: str) -> No
     assert (await asking.wire.call("execute-command", command=command))["exitCode"] == 0
 
 
+async def answer_as_agent(asking: Asking, person: AttachedPerson, question: bytes) -> str:
+    """Press an answer as the agent. Return the code that would confirm it."""
+    person.types_codes = False
+    await see_popup(person, question)
+    seen = len(person.codes)
+    await run_as_agent(asking, person, "1", "Enter")
+    await wait_until(lambda: len(person.codes) > seen)
+    return person.codes[-1]
+
+
 async def press_wrong_code(asking: Asking, person: AttachedPerson, question: bytes) -> None:
-    """Press a wrong code as the agent, and then an answer."""
-    code = await wait_for_popup(person, question)
-    wrong = str((int(code) + 1) % 10_000).zfill(4)
-    await run_as_agent(asking, person, *wrong, "1", "Enter")
-
-
-async def wait_for_popup(person: AttachedPerson, question: bytes) -> str:
-    await wait_until(lambda: takes_keys(person, question))
-    return find_code(person, question)
+    code = await answer_as_agent(asking, person, question)
+    await run_as_agent(asking, person, *str((int(code) + 1) % 10_000).zfill(4))
 
 
 async def test_a_wrong_code_is_in_the_audit(tmp_path: Path) -> None:
@@ -197,7 +208,6 @@ async def test_a_wrong_code_is_in_the_audit(tmp_path: Path) -> None:
     flags = ("--audit", str(audit), "--config", str(config))
     async with start_asking(*flags, program=find_newer_tmux()) as asking, asking.person() as person:
         pending = await asking.ask(question="Approve it?")
-        await wait_for_popup(person, b"Approve it?")
         await press_wrong_code(asking, person, b"Approve it?")
         await reply_of(pending)
         allowing = await asking.wire.start_call("kill-session", sessionId="dev")
@@ -218,23 +228,29 @@ async def test_a_wrong_code_is_in_the_audit(tmp_path: Path) -> None:
 async def test_send_keys_of_tmux_answers_no_question(newer: Asking) -> None:
     async with newer.person() as person:
         pending = await newer.ask(question="Approve it?")
-        await wait_for_popup(person, b"Approve it?")
-        await run_as_agent(newer, person, "y", "e", "s", "Enter")
-        await person.wait_for(b"The code comes first.")
-        assert not pending.done()
         await press_wrong_code(newer, person, b"Approve it?")
         assert await reply_of(pending) == {"answered": False, "how": WRONG, "answer": None}
+
+
+async def test_an_answer_that_the_agent_gives_first_is_shown_and_not_taken(newer: Asking) -> None:
+    async with newer.person() as person:
+        pending = await newer.ask(question="Approve it?", choices=["allow", "deny"])
+        await answer_as_agent(newer, person, b"Approve it?")
+        await person.wait_for(b" to answer: allow")
+        assert not pending.done()
+        person.press("\x1b")
+        assert await reply_of(pending) == {"answered": False, "how": "popup: declined", "answer": None}
 
 
 async def test_a_person_who_types_the_code_answers(newer: Asking) -> None:
     async with newer.person() as person:
         pending = await newer.ask(question="Which port?")
-        await see_popup(person)
+        await see_popup(person, b"Which port?")
         person.press("8080\r")
         assert (await reply_of(pending))["answer"] == "8080"
         pending = await newer.ask(question="Where?", choices=["here", "there"])
-        code = await wait_for_popup(person, b"Where?")
-        person.press(f"{code}2\r")
+        await see_popup(person, b"Where?")
+        person.press("2\r")
         assert (await reply_of(pending))["answer"] == "there"
 
 
@@ -242,7 +258,7 @@ async def test_the_code_is_on_the_terminal_of_the_person_only(newer: Asking) -> 
     """No command of tmux tells it, and no file, argument or environment has it."""
     async with newer.person() as person:
         pending = await newer.ask(question="Approve it?")
-        code = await wait_for_popup(person, b"Approve it?")
+        code = await answer_as_agent(newer, person, b"Approve it?")
         shown = f"Type {code}"
         panes = newer.place.tmux("list-panes", "-a", "-F", "#{pane_id}").split()
         asked = [
@@ -258,5 +274,5 @@ async def test_the_code_is_on_the_terminal_of_the_person_only(newer: Asking) -> 
         assert [command for command, text in told.items() if shown in text] == []
         assert find_traces(shown, newer.place.home, newer.place.passing) == []
         assert not pending.done()
-        person.press(f"{code}yes\r")
-        assert (await reply_of(pending))["answer"] == "yes"
+        person.press(code)
+        assert (await reply_of(pending))["answer"] == "1"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -61,29 +60,16 @@ async def refusal_of(pending: Pending) -> str:
 
 
 async def see_popup(person: AttachedPerson, question: bytes = b"") -> None:
-    """Wait until the popup of this question, or any popup, takes keys on a person's terminal.
-
-    Where it wants a code first (tmux 3.4 and newer), type the code.
-    """
-    await wait_until(lambda: takes_keys(person, question))
-    person.press(find_code(person, question))
+    """Wait until the popup of this question, or any popup, takes keys on a person's terminal."""
+    await wait_until(lambda: question in person.seen and takes_keys(person, question))
 
 
-def takes_keys(person: AttachedPerson, question: bytes = b"") -> bool:
-    """Return whether the popup of this question takes keys."""
-    return b"Escape: no answer" in _from(person, question)
-
-
-def find_code(person: AttachedPerson, question: bytes = b"") -> str:
-    """Return the code that the popup of this question shows; an empty text if it shows none."""
-    found = re.search(rb"Type (\d{4}), then your answer", _from(person, question))
-    return found[1].decode() if found else ""
-
-
-def _from(person: AttachedPerson, question: bytes) -> bytes:
-    """Return what the terminal has shown since the question; nothing if it was not shown."""
-    at = person.seen.find(question)
-    return bytes(person.seen[at:]) if at >= 0 else b""
+def takes_keys(person: AttachedPerson, question: bytes) -> bool:
+    return (
+        b"Escape: no answer" in person.seen.partition(question)[2]
+        if question
+        else (b"Escape: no answer" in person.seen)
+    )
 
 
 @contextmanager

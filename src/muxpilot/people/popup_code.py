@@ -1,8 +1,9 @@
-"""The code that a person types into a popup before they answer, where programs can press keys in popups.
+"""The code with which a person confirms an answer in a popup, where programs can press keys in popups.
 
 From tmux 3.4 on, a program in an agent's pane can press keys in a person's terminal with `tmux send-keys -K`,
-but it cannot read there. So the code is in the popup only. It is made for one popup, and one wrong code is a
-no. After each wrong code the next popup comes later, so that a program cannot try many codes.
+but it cannot read there. So the popup shows a code beside the answer. It comes after the answer, which can no
+longer change then: after a code that came first, a program could give the answer before the person does. One
+wrong code is a no, and the next popup comes later, so that a program cannot try many codes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 tmux starts it in a Python of its own, so it imports little. All text that it gets is safe to print
 (`shown_text.py`). What is typed goes through the socket to the muxpilot that asks, and nowhere else.
-Where the question has a code (`popup_code.py`), keys are digits of the code first. The last digit sends it.
+Where the question has a code (`popup_code.py`), an answer is shown with the code, and the person types that.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class Popup:
         self._question = question
         self._code: str = question.get("code", "")
         self._typed_code = ""
-        # A person may press Enter after the code. That is no empty answer.
-        self._may_drop_enter = False
+        # The answer that the code confirms, and whether the muxpilot that asks has still to look at it.
+        self._confirm: str | None = None
+        self._is_waiting = False
         self._typed = ""
         self._pending = b""
         self._from_link = b""
@@ -74,9 +75,10 @@ class Popup:
 
     def _link_has_ended(self) -> bool:
         """Wait for a key or a message. Return whether the muxpilot that asks has ended the conversation."""
-        if self._pending:
+        if self._pending and not self._is_waiting:
             return False
-        ready, _, _ = select.select([0, self._link.fileno()], [], [])
+        keys = [] if self._is_waiting else [0]
+        ready, _, _ = select.select([*keys, self._link.fileno()], [], [])
         if self._link.fileno() not in ready:
             return False
         data = self._link.recv(65536)
@@ -86,7 +88,8 @@ class Popup:
         *lines, self._from_link = self._from_link.split(b"\n")
         for line in lines:
             message = json.loads(line)
-            self._notice = message.get("problem", "")
+            self._notice, self._is_waiting = message.get("problem", ""), False
+            self._confirm = message.get("confirm", self._confirm)
             if message.get("ends"):
                 self._draw(is_ready=True)
                 select.select([0], [], [], _NOTICE_S)
@@ -96,12 +99,12 @@ class Popup:
     def _handle_keys(self) -> bool:
         """Handle the keys that were pressed. Return False after an answer that ends the conversation."""
         ready, _, _ = select.select([0], [], [], 0)
-        if ready:
+        if ready and not self._is_waiting:
             data = os.read(0, 4096)
             if not data:
                 return False
             self._pending += data
-        while self._pending:
+        while self._pending and not self._is_waiting:
             if self._pending[:1] == ESC_BYTES:
                 if not self._handle_escape():
                     return False
@@ -111,14 +114,13 @@ class Popup:
                 break
             if char in "\x03\x04":
                 return self._decline()
-            if self._needs_code:
+            if self._confirm is not None:
                 self._edit_code(char)
-                continue
-            if char in "\r\n":
-                self._send_answer()
+            elif char in "\r\n":
+                self._send({"answer": self._typed})
+                self._typed, self._is_waiting = "", bool(self._code)
             else:
                 self._edit(char)
-            self._may_drop_enter = False
         return True
 
     def _handle_escape(self) -> bool:
@@ -149,12 +151,8 @@ class Popup:
             return char or "\ufffd"
         return None
 
-    @property
-    def _needs_code(self) -> bool:
-        return self._typed_code != self._code
-
     def _edit_code(self, char: str) -> None:
-        """Handle a key before the right code. The last digit sends it. After a wrong code no key counts."""
+        """Handle a key of the code. The last digit sends it, and no key counts after it."""
         if len(self._typed_code) == len(self._code):
             return
         self._notice = ""
@@ -164,10 +162,8 @@ class Popup:
             self._typed_code += char
             if len(self._typed_code) == len(self._code):
                 self._send({"code": self._typed_code})
-                self._may_drop_enter = True
-        else:
+        elif char == "\x15":
             self._typed_code = ""
-            self._notice = "" if char == "\x15" else "The code comes first."
 
     def _edit(self, char: str) -> None:
         self._notice = ""
@@ -177,11 +173,6 @@ class Popup:
             self._typed = ""
         elif char.isprintable() and len(self._typed) < _LONGEST_ANSWER:
             self._typed += char
-
-    def _send_answer(self) -> None:
-        if not self._may_drop_enter:
-            self._send({"answer": self._typed})
-        self._typed = ""
 
     def _decline(self) -> bool:
         self._send({"decline": True})
@@ -214,13 +205,13 @@ class Popup:
     def _foot(self, columns: int) -> list[str]:
         """Return the help and the line to type into, which is the last one."""
         is_secret = self._question["secret"]
-        if self._needs_code:
-            # What is typed here may be the beginning of a secret.
-            shown = "*" * len(self._typed_code) if is_secret else self._typed_code
-            return [
-                *self._words(f"Type {self._code}, then your answer. Escape: no answer.", columns),
-                f"> {shown}",
+        if self._confirm is not None:
+            what = "send it to the pane." if is_secret else f"answer: {self._confirm}"
+            rows = [
+                *_wrap(f"Type {self._code} to {what}", columns),
+                *self._words("Escape: no answer.", columns),
             ]
+            return [*rows, f"> {self._typed_code}"]
         words = _HELP_SECRET if is_secret else _HELP_CHOICE if self._question["choices"] else _HELP_LINE
         tail = _wrap(self._typed, columns - 3)[-1] if self._typed and not is_secret else ""
         return [*self._words(words, columns), f"> {tail}"]

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from muxpilot.people.json_lines import receive_message, send_message
-from muxpilot.people.open_question import OpenQuestion
+from muxpilot.people.open_question import OpenQuestion, find_choice
 from muxpilot.people.popup_code import WRONG_CODE, CodeCheck
 from muxpilot.people.questions import Question
 from muxpilot.people.shown_text import show_line, show_lines
@@ -19,7 +19,7 @@ _trace = area("people")
 
 
 class PopupSession:
-    """One popup on the terminal of `person`, which takes no answer before its code.
+    """One popup on the terminal of `person`, whose answer counts when its code was typed.
 
     `is_shown` is set when its program has connected, `is_gone` when that connection ended.
     """
@@ -27,6 +27,7 @@ class PopupSession:
     def __init__(self, opened: OpenQuestion, person: str, check: CodeCheck | None = None) -> None:
         self.opened = opened
         self.check = check or CodeCheck()
+        self._held: str | None = None
         self._person = person
         self.is_shown = asyncio.Event()
         self.is_gone = asyncio.Event()
@@ -54,14 +55,27 @@ class PopupSession:
         problem = ""
         if message.get("decline"):
             self.opened.decline(WAY, by=self._person)
-        elif isinstance(message.get("code"), str):
+        elif isinstance(message.get("answer"), str):
+            problem = self.opened.find_problem(message["answer"])
+            if not problem and not self.check.is_passed:
+                return self._hold(message["answer"])
+            problem = problem or await self.opened.take_answer(message["answer"], WAY, by=self._person)
+        elif isinstance(message.get("code"), str) and self._held is not None:
             self.check.take(message["code"])
             if self.check.is_failed:
                 self.opened.decline(WAY, by=self._person, why=WRONG_CODE)
                 problem = _WRONG_CODE
-        elif isinstance(message.get("answer"), str) and self.check.is_passed:
-            problem = await self.opened.take_answer(message["answer"], WAY, by=self._person)
+            else:
+                problem = await self.opened.take_answer(self._held, WAY, by=self._person)
         return {"problem": show_line(problem), "ends": self.opened.is_settled} if problem else None
+
+    def _hold(self, answer: str) -> dict[str, Any]:
+        """Keep the first answer until its code comes. Return what the person confirms with the code."""
+        if self._held is None:
+            self._held = answer
+        question = self.opened.question
+        shown = (find_choice(question.choices, self._held) or "") if question.choices else self._held
+        return {"confirm": "" if question.is_secret else show_line(shown)}
 
     def end(self) -> None:
         """Close the connection. The program ends then, and with it the popup."""
