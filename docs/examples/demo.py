@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shlex
 import shutil
 import signal
@@ -143,10 +144,12 @@ async def ask_a_person(agent: Agent, person: Person, pane: str) -> None:
     asked = asyncio.create_task(
         agent.call("ask-person", question="The password of the server?", paneId=pane, secret=True)
     )
-    await person.wait_for(b"> ")
+    await person.wait_for(b"Escape: no answer")
     await asyncio.sleep(0.4)  # a person reads the question first
     person.type("open sesame\r")
+    confirming = asyncio.create_task(person.type_code())
     await asked
+    confirming.cancel()
     await agent.call("get-command-result", commandId=command["commandId"], waitMs=20_000)
 
 
@@ -186,6 +189,11 @@ class Person:
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
+
+    async def type_code(self) -> None:
+        """Confirm an answer with the code that the popup shows from tmux 3.4 on."""
+        await self.wait_for(b" to send it to the pane.")
+        self.type(re.findall(rb"Type (\d{4}) to send", self._shown)[-1].decode())
 
     async def wait_for(self, text: bytes) -> None:
         while text not in self._shown:

@@ -49,7 +49,9 @@ class Approvals:
             pane=_find_pane(request),
             timeout_s=self._timeout_s,
         )
-        reply = await self._people.ask(question, request.tmux, elicit=caller.ask_person)
+        reply = await self._people.ask(
+            question, request.tmux, elicit=caller.ask_person, on_cancel=request.note_asked
+        )
         _trace.debug("approval answered", tool=request.tool.name, how=reply.how, answer=reply.answer)
         if reply.answer not in (ALLOW_ONCE, ALLOW_FOR_SESSION):
             said = reply.answer or "no answer"

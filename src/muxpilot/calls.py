@@ -123,9 +123,15 @@ class CallRequest:
     approved: tuple[str, ...] | None = None
     # The named pane that was opened for the call, or found by its name meanwhile.
     opened: OpenedPane | None = None
-    # The people who were shown the question of a call that asks one, and the person who settled it.
+    # The people who were shown the question of a call that asks one, the person who settled it, and by which
+    # way, or why there is no answer.
     asked: tuple[str, ...] = ()
     settled_by: str = ""
+    settled_how: str = ""
+
+    def note_asked(self, people: tuple[str, ...]) -> None:
+        """Remember who was shown the question."""
+        self.asked = people
 
 
 @mutable_record

@@ -247,6 +247,10 @@ class PeopleTiming:
     popup_start_s: float = 10.0
     # A popup whose question is settled closes within this time, or its tmux is not waited for.
     popup_close_s: float = 2.0
+    # After a wrong code the next popup comes so much later, and twice as late after each further one. A
+    # program that guesses all night has a chance of about 1 in 200.
+    wrong_code_s: float = 5.0
+    longest_wrong_code_s: float = 600.0
     # How often a terminal that shows another popup is tried again.
     busy_client_check_s: float = 0.5
     # How often it is looked whether a view page still runs.

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
 from muxpilot.server import http_server
+from tests.rigs.asking import see_popup, start_asking
 from tests.rigs.engine import attach_person, wait_until
 from tests.rigs.wire import LIMIT_S, TMUX, Place, private_place
 
@@ -174,7 +175,7 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
         ):
             await wire.shake_hands()
             pending = await wire.start_call("kill-session", sessionId="old")
-            await person.wait_for(b"> ")
+            await see_popup(person)
             assert has_session(place, "old")
             person.press("1\r")
             message = await asyncio.wait_for(pending, LIMIT_S)
@@ -186,6 +187,20 @@ async def test_a_person_at_the_terminal_allows_a_call_in_a_popup() -> None:
         assert approval["by"].startswith(f"{user} at {person.tty} (tmux client ")
         assert approval["by"].endswith(", session dev)")
         assert approval["asked"] == [approval["by"]]
+
+
+async def test_a_cancelled_approval_names_in_the_audit_who_was_asked(tmp_path: Path) -> None:
+    config, audit = tmp_path / "c.toml", tmp_path / "audit"
+    config.write_text('[security]\nask = ["kill-session"]\n')
+    flags = ("--config", str(config), "--audit", str(audit))
+    async with start_asking(*flags) as asking, asking.person() as person:
+        pending = await asking.wire.start_call("kill-session", sessionId="dev")
+        await see_popup(person)
+        await asking.wire.notify("notifications/cancelled", {"requestId": pending.id})
+        await wait_until(lambda: "kill-session" in audit.read_text())
+        line = json.loads(audit.read_text().splitlines()[-1])
+        assert [f" at {person.tty} (" in who for who in line["asked"]] == [True]
+        assert has_session(asking.place, "dev")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -14,10 +14,12 @@ import pytest
 
 from muxpilot import Tmux
 from muxpilot.people.answering_process import runs_in_agent_pane
+from muxpilot.tmux.version import KEYS_REACH_POPUPS
+from tests.conftest import tmux_version
 from tests.rigs.asking import Asking, refusal_of, reply_of, see_popup, start_asking
 from tests.rigs.engine import wait_until
 from tests.rigs.waiting import eventually
-from tests.rigs.wire import LIMIT_S, TMUX
+from tests.rigs.wire import LIMIT_S, TMUX, private_place
 
 ANSWER = """
 import asyncio
@@ -44,45 +46,87 @@ async def asking() -> AsyncIterator[Asking]:
 
 
 async def test_keys_that_reach_a_popup_through_synchronized_panes_are_refused(asking: Asking) -> None:
-    outer = {"socket": str(asking.place.home / "outer")}
-    inner = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
-    made = await asking.wire.call("create-session", name="outer", command=inner, **outer)
-    other = await asking.wire.call("split-pane", paneId=made["paneId"], command="cat", **outer)
-    await asking.wire.call("set-synchronize-panes", windowId=made["windowId"], enabled=True, **outer)
-    pending = await asking.ask(question="Approve?")
+    with private_place() as place:
+        pane, outer = asking.attach_in(place), {"socket": place.socket}
+        other = await asking.wire.call("split-pane", paneId=pane, command="cat", **outer)
+        await asking.wire.call("set-synchronize-panes", windowId="outer:0", enabled=True, **outer)
+        pending = await asking.ask(question="Approve?")
+        await wait_until(lambda: "Escape: no answer" in place.tmux("capture-pane", "-p", "-t", pane))
+        sent = await asking.wire.start_call(
+            "send-keys", paneId=other["paneId"], keys="yes", enter=True, **outer
+        )
+        message = await asyncio.wait_for(sent, LIMIT_S)
+        assert message["result"]["isError"], message
+        assert "An agent cannot answer its own question." in message["result"]["content"][0]["text"]
+        assert not pending.done()
 
-    async def shows_popup() -> bool:
-        return "Escape: no answer" in await asking.wire.call("capture-pane", paneId=made["paneId"], **outer)
 
-    await eventually(shows_popup)
-    sent = await asking.wire.start_call("send-keys", paneId=other["paneId"], keys="yes", enter=True, **outer)
-    message = await asyncio.wait_for(sent, LIMIT_S)
-    assert message["result"]["isError"], message
-    assert "An agent cannot answer its own question." in message["result"]["content"][0]["text"]
-    assert not pending.done()
-    await asking.wire.call("kill-session", sessionId="outer", **outer)
+# How a program in a pane can let tmux itself start another one.
+JOBS = {
+    "run-shell": "run-shell {}",
+    "run-shell -b": "run-shell -b {}",
+    "if-shell": "if-shell {} ''",
+    "status line": "set-option -g status-right {}",
+    "setsid": "run-shell -b {}",
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+async def test_a_program_that_tmux_starts_for_the_agent_cannot_answer(asking: Asking, job: str) -> None:
+    script, told = asking.place.home / "answer.py", asking.place.home / "told"
+    script.write_text(ANSWER)
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?")
+        await see_popup(person)
+        run = f"{'setsid -f ' if job == 'setsid' else ''}{sys.executable} {script} >{told} 2>&1"
+        given = shlex.quote(f"#({run})" if job == "status line" else run)
+        tmux = f"{TMUX} -S {asking.place.socket} "
+        await asking.wire.call("execute-command", command=tmux + JOBS[job].format(given))
+
+        async def read_told() -> str:
+            return told.read_text() if told.exists() and "said:" in told.read_text() else ""
+
+        # A status line runs its program more than once.
+        text = await eventually(read_told)
+        assert "said: 'A program that tmux started outside of a pane cannot answer.'\n" in str(text)
+        assert not pending.done()
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+
+
+async def test_a_terminal_that_the_agent_attaches_is_no_persons(asking: Asking) -> None:
+    """An agent that attaches a terminal of its own can see and type there what it wants."""
+    attach = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
+    own = {"socket": str(asking.place.home / "own")}
+    made = await asking.wire.call("create-session", name="own", command=attach, **own)
+    await wait_until(lambda: "/dev/" in asking.place.tmux("list-clients", "-F", "#{client_tty}"))
+    asking.place.tmux("send-keys", "-t", "=dev:", "x")
+    if tmux_version() >= KEYS_REACH_POPUPS:
+        reply = await reply_of(await asking.ask(question="Anybody?"))
+        assert (reply["answered"], " attach-session " in reply["how"]) == (False, True)
+    async with asking.person() as person:
+        pending = await asking.ask(question="Approve it?", paneId="dev:")
+        await see_popup(person)
+        assert "Approve" not in await asking.wire.call("capture-pane", paneId=made["paneId"], **own)
+        person.press("no\r")
+        assert (await reply_of(pending))["answer"] == "no"
+    await asking.wire.call("kill-session", sessionId="own", **own)
 
 
 async def test_an_agent_cannot_answer_through_a_pane_that_shows_the_popup(asking: Asking) -> None:
     """The person's client runs in a pane of another server that the agent can type into."""
-    outer = asking.place.home / "outer"
-    inner = f"env -u TMUX {TMUX} -S {asking.place.socket} attach -t dev"
-    made = await asking.wire.call("create-session", name="outer", command=inner, socket=str(outer))
-    pane = made["paneId"]
-    pending = await asking.ask(question="Approve?")
-
-    async def shows_popup() -> bool:
-        return "Escape: no answer" in await asking.wire.call("capture-pane", paneId=pane, socket=str(outer))
-
-    await eventually(shows_popup)
-    for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
-        text = await refusal_of(
-            await asking.wire.start_call(tool, paneId=pane, socket=str(outer), **arguments)
-        )
-        assert "An agent cannot answer its own question" in text
-    assert not pending.done()
-    await asking.wire.call("kill-session", sessionId="outer", socket=str(outer))
-    assert (await reply_of(pending))["answered"] is False
+    with private_place() as outer:
+        pane = asking.attach_in(outer)
+        pending = await asking.ask(question="Approve?")
+        await wait_until(lambda: "Escape: no answer" in outer.tmux("capture-pane", "-p", "-t", pane))
+        for tool, arguments in (("send-keys", {"keys": "yes"}), ("paste-text", {"content": "yes"})):
+            text = await refusal_of(
+                await asking.wire.start_call(tool, paneId=pane, socket=outer.socket, **arguments)
+            )
+            assert "An agent cannot answer its own question" in text
+        assert not pending.done()
+        outer.tmux("kill-session", "-t", "outer")
+        assert (await reply_of(pending))["answered"] is False
 
 
 async def test_an_agent_cannot_answer_through_the_socket_from_its_own_pane(asking: Asking) -> None:

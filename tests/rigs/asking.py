@@ -27,11 +27,17 @@ class Asking:
 
     def person(self, *args: str) -> AbstractAsyncContextManager[AttachedPerson]:
         """Attach a person for the time of the block."""
-        return attach_person(TMUX, self.place.socket, *(args or ("attach", "-t", "dev")))
+        return attach_person(self.place.program, self.place.socket, *(args or ("attach", "-t", "dev")))
 
     async def ask(self, **arguments: Any) -> Pending:
         """Begin a question."""
         return await self.wire.start_call("ask-person", **arguments)
+
+    def attach_in(self, outer: Place) -> str:
+        """Attach a person whose terminal is a pane of another tmux server. Return the pane."""
+        attach = f"env -u TMUX {self.place.program} -S {self.place.socket} attach -t dev"
+        size = ("-x", "80", "-y", "24")
+        return outer.tmux("new-session", "-d", "-s", "outer", *size, "-P", "-F", "#{pane_id}", attach)
 
     @property
     def sockets(self) -> list[Path]:
@@ -68,7 +74,15 @@ async def start_reader(asking: Asking) -> str:
 
 async def see_popup(person: AttachedPerson, question: bytes = b"") -> None:
     """Wait until the popup of this question, or any popup, takes keys on a person's terminal."""
-    await wait_until(lambda: b"Escape: no answer" in person.seen[person.seen.find(question) :])
+    await wait_until(lambda: question in person.seen and takes_keys(person, question))
+
+
+def takes_keys(person: AttachedPerson, question: bytes) -> bool:
+    return (
+        b"Escape: no answer" in person.seen.partition(question)[2]
+        if question
+        else (b"Escape: no answer" in person.seen)
+    )
 
 
 @contextmanager
@@ -83,8 +97,8 @@ def use_home(place: Place) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def start_asking(*args: str) -> AsyncIterator[Asking]:
-    with private_place() as place, use_home(place):
+async def start_asking(*args: str, program: str = TMUX) -> AsyncIterator[Asking]:
+    with private_place(program) as place, use_home(place):
         place.tmux("new-session", "-d", "-s", "dev", "-x", "80", "-y", "24", "exec cat")
         async with place.serve("--scope", "all", *args) as wire:
             await wire.shake_hands()

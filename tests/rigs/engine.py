@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -98,6 +99,9 @@ class AttachedPerson:
     process: subprocess.Popen[bytes]
     _master: int
     seen: bytearray = field(default_factory=bytearray)
+    # Confirm answers with the codes that popups show from tmux 3.4 on.
+    types_codes: bool = True
+    codes: list[str] = field(default_factory=list)
 
     async def wait_for(self, text: bytes) -> None:
         await wait_until(lambda: text in self.seen)
@@ -109,6 +113,10 @@ class AttachedPerson:
     def read(self) -> None:
         try:
             self.seen += os.read(self._master, 1 << 16)
+            for code in re.findall(rb"Type (\d{4}) to ", self.seen):
+                if code.decode() not in self.codes:
+                    self.codes.append(code.decode())
+                    self.press(code.decode() if self.types_codes else "")
         except OSError:  # tmux has closed the terminal
             asyncio.get_running_loop().remove_reader(self._master)
 

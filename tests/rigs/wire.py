@@ -280,7 +280,8 @@ def close_pipes(process: Process) -> None:
 class Place:
     """A short folder of its own, with a home, a folder for passing files and the socket of a private tmux."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str = TMUX) -> None:
+        self.program = program
         self.home = folder / "home"
         self.passing = folder / "tmp"
         self.socket = str(folder / "s")
@@ -291,7 +292,7 @@ class Place:
     def _make_tmux(self, programs: Path) -> Path:
         """Create a tmux that does not read the system's configuration."""
         programs.mkdir()
-        (programs / "tmux").write_text(f'#!/bin/sh\nexec {shlex.quote(TMUX)} -f /dev/null "$@"\n')
+        (programs / "tmux").write_text(f'#!/bin/sh\nexec {shlex.quote(self.program)} -f /dev/null "$@"\n')
         (programs / "tmux").chmod(0o755)
         return programs
 
@@ -304,7 +305,7 @@ class Place:
 
     def tmux(self, *args: str) -> str:
         """What a person would type."""
-        argv = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *args]
+        argv = [self.program, "-u", "-S", self.socket, "-f", "/dev/null", *args]
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment(self.home)
         )
@@ -314,7 +315,7 @@ class Place:
     @contextmanager
     def tmux_stopped(self) -> Iterator[None]:
         """Stop tmux, so that it neither answers nor ends, until the block ends."""
-        pid = server_pid(TMUX, self.socket)
+        pid = server_pid(self.program, self.socket)
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -324,11 +325,11 @@ class Place:
 
 
 @contextmanager
-def private_place() -> Iterator[Place]:
+def private_place(program: str = TMUX) -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="mx", dir="/tmp"))
-    place = Place(folder)
+    place = Place(folder, program)
     try:
         yield place
     finally:
-        end_server(TMUX, place.socket)
+        end_server(place.program, place.socket)
         shutil.rmtree(folder, ignore_errors=True)

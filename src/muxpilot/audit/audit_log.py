@@ -160,11 +160,12 @@ def _describe_begun(record: CallRecord) -> dict[str, Any]:
 
 
 def _describe_asked(record: CallRecord) -> dict[str, Any]:
-    """Return the people whom ask-person has asked, and the one who answered or declined."""
+    """Return the people whom a call has asked, who answered or declined, and how the question ended."""
     request = record.request
     if request is None or not (request.asked or request.settled_by):
         return {}
-    return {"asked": redact(request.asked), "by": redact(request.settled_by)}
+    how = {"how": redact(request.settled_how)} if request.settled_how else {}
+    return {"asked": redact(request.asked), "by": redact(request.settled_by), **how}
 
 
 def _describe_outcome(record: CallRecord) -> dict[str, Any]:

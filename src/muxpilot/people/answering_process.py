@@ -57,6 +57,36 @@ async def runs_in_agent_pane(tmux: Tmux, pid: int) -> bool:
     return await _runs_in_pane_of_other_server(tmux, ancestors) or await _has_left_agent_pane(ancestors)
 
 
+async def is_tmux_job(pid: int) -> bool:
+    """Return whether tmux started a process outside of its panes, such as by run-shell, `#(…)` or a hook.
+
+    An agent can let tmux start a program in this way, which is below no pane then. After setsid only its
+    environment tells it: TMUX is set there, and TMUX_PANE is not.
+    """
+    ancestors = list_ancestors(pid)
+    is_below_server = False
+    for started, server_pid in pairwise(ancestors):
+        if not _is_server(server_pid):
+            continue
+        is_below_server = True
+        socket = _find_socket(started, server_pid)
+        if socket is None or started not in await _list_pane_processes(socket):
+            return True
+    server, pane = _find_pane_in_environment(pid)
+    return not is_below_server and bool(server) and not pane
+
+
+async def _list_pane_processes(socket: str) -> set[int]:
+    """Return the processes that a tmux server has started in its panes."""
+    try:
+        reply = await oneshot.run(Endpoint(socket), (_LIST_PANES,))
+    except MuxpilotError as error:
+        _trace.warning("panes of a tmux server cannot be listed", error=error)
+        return set()
+    rows = [line.decode("utf-8", "replace").split(" ", 2) for line in reply.blocks[0].lines]
+    return {process_id(row[1]) for row in rows if len(row) > 1}
+
+
 async def _has_left_agent_pane(ancestors: list[int]) -> bool:
     """Return whether a process has no tmux server above it, but has the environment of an agent's pane.
 

@@ -49,6 +49,10 @@ class OpenQuestion:
         return max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     @property
+    def people_asked(self) -> tuple[str, ...]:
+        return tuple(self._asked)
+
+    @property
     def is_settled(self) -> bool:
         return self._reply.done()
 
@@ -80,14 +84,10 @@ class OpenQuestion:
     async def take_answer(self, text: str, way: str, *, by: str) -> str:
         """Settle the question with what a person (`by`) has entered. Return why it was not taken, or ""."""
         question = self.question
-        answer = text
-        if question.choices:
-            found = find_choice(question.choices, text)
-            if found is None:
-                return "This is not one of the choices."
-            answer = found
-        if question.is_secret and not answer:
-            return "Nothing was entered."
+        if problem := self.find_problem(text):
+            return problem
+        answer = find_choice(question.choices, text) if question.choices else text
+        assert answer is not None
         if not self.change_phase(QuestionEvent.TAKE, way=way):
             return CLOSED
         self._settled_by = by
@@ -100,6 +100,12 @@ class OpenQuestion:
         else:
             self._settle(QuestionEvent.ENTER, Reply(answered=True, how=way, answer=None))
         return problem
+
+    def find_problem(self, text: str) -> str:
+        """Return why a text cannot be the answer, or an empty text."""
+        if self.question.choices and find_choice(self.question.choices, text) is None:
+            return "This is not one of the choices."
+        return "Nothing was entered." if self.question.is_secret and not text else ""
 
     async def _enter(self, secret: str) -> str:
         if self._enter_secret is None:
@@ -145,7 +151,7 @@ class OpenQuestion:
 
     def _resolve(self, reply: Reply) -> None:
         if not self._reply.done():
-            self._reply.set_result(replace(reply, asked=tuple(self._asked), by=self._settled_by))
+            self._reply.set_result(replace(reply, asked=self.people_asked, by=self._settled_by))
 
 
 def find_choice(choices: tuple[str, ...], text: str) -> str | None:

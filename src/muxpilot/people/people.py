@@ -49,12 +49,13 @@ class People:
         *,
         elicit: Elicit | None = None,
         enter_secret: EnterSecret | None = None,
+        on_cancel: Callable[[tuple[str, ...]], None] | None = None,
     ) -> Reply:
         """Put a question to a person and return the reply, at the latest when its time is over.
 
         `tmux` is the server of the question's pane, `elicit` the client's way, and `enter_secret` gets a
         secret. InputRequired passes through: the client repeats its call. A caller that is cancelled
-        withdraws the question, and its popup is closed.
+        withdraws the question, and its popup is closed; `on_cancel` gets the people who were shown it.
         """
         opened = OpenQuestion(question, tmux, enter_secret)
         self._open[question.id] = opened
@@ -65,6 +66,10 @@ class People:
                 return await self._try_ways(opened, self._list_ways(opened, elicit), tried)
         except TimeoutError:
             return await opened.expire(tried[-1] if tried else "no way")
+        except asyncio.CancelledError:
+            if on_cancel is not None:
+                on_cancel(opened.people_asked)
+            raise
         finally:
             opened.withdraw()
             del self._open[question.id]
@@ -135,12 +140,12 @@ class People:
         async with self._starting:
             if self._socket is not None:
                 return
-            from muxpilot.people.answering_process import runs_in_agent_pane
+            from muxpilot.people.answering_process import is_tmux_job, runs_in_agent_pane
             from muxpilot.people.popup import PopupWay
             from muxpilot.people.question_socket import QuestionSocket
 
             self._popups = self._popups or PopupWay(self.timing)
-            made = QuestionSocket(self._open, self._popups.sessions, runs_in_agent_pane)
+            made = QuestionSocket(self._open, self._popups.sessions, runs_in_agent_pane, is_tmux_job)
             try:
                 await made.start()
             except (OSError, MuxpilotError) as error:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from muxpilot.errors import MuxpilotError, NoServer
+from muxpilot.people.answering_process import list_ancestors, runs_in_agent_pane
 from muxpilot.people.asked_people import describe_terminal
 from muxpilot.people.open_question import OpenQuestion
+from muxpilot.people.popup_code import CodeCheck, WrongCodes, make_code, needs_code
 from muxpilot.people.popup_session import WAY, PopupSession, describe_for_popup
 from muxpilot.people.questions import Question, QuestionEvent
 from muxpilot.tasks import TaskSet, cancel_and_wait
@@ -48,6 +50,7 @@ class PopupWay:
         self.sessions: dict[str, PopupSession] = {}
         self._timing = timing
         self._turn = asyncio.Lock()
+        self._wrong_codes = WrongCodes(timing)
         self._closing = TaskSet(_trace)
 
     async def close(self) -> None:
@@ -64,6 +67,7 @@ class PopupWay:
             async with self._turn:
                 # A terminal whose popup is about to close counts as busy: another person would be asked.
                 await self._closing.wait(self._timing.popup_close_s)
+                await self._wrong_codes.wait()
                 while people := await find_people(opened, failed):
                     failed |= await self._try_people(opened, people, socket)
         except NoServer:
@@ -93,12 +97,14 @@ class PopupWay:
 
     async def _show_on(self, opened: OpenQuestion, client: Client, socket: Path) -> bool:
         """Show the popup on one terminal until it goes. Return False if another popup is in its place."""
-        key, session = secrets.token_hex(16), PopupSession(opened, describe_terminal(client))
+        check = CodeCheck(await make_code(opened.tmux))
+        key, session = secrets.token_hex(16), PopupSession(opened, describe_terminal(client), check)
         self.sessions[key] = session
         opened.popup_client = client.pid
         try:
             return await self._run_popup(session, client, popup_command(client, opened.question, socket, key))
         finally:
+            self._wrong_codes.note(check)
             opened.popup_client = None
             del self.sessions[key]
             opened.change_phase(QuestionEvent.HIDE, way=WAY)
@@ -146,9 +152,13 @@ def popup_command(client: Client, question: Question, socket: Path, key: str) ->
     height = min(_HIGHEST, client.height, count_rows(question, width - 2) + 2)
     place = ("-c", client.name, "-t", f"{client.session_id}:", "-d", "/")
     size = ("-w", str(width), "-h", str(height))
+    return ("display-popup", "-E", *place, *size, "--", *popup_program(socket, key))
+
+
+def popup_program(socket: Path, key: str) -> tuple[str, ...]:
+    """Return the program of the popup with its arguments."""
     # -I and -S: nothing of the person's own Python is loaded.
-    program = (sys.executable, "-I", "-S", "-c", _START_PROGRAM, _SOURCES, str(socket), key)
-    return ("display-popup", "-E", *place, *size, "--", *program)
+    return (sys.executable, "-I", "-S", "-c", _START_PROGRAM, _SOURCES, str(socket), key)
 
 
 def count_rows(question: Question, columns: int) -> int:
@@ -178,7 +188,22 @@ async def find_sessions(tmux: Tmux, pane: str) -> frozenset[str]:
 
 
 async def find_people(opened: OpenQuestion, failed: set[str]) -> list[Client]:
-    """Return the people to ask: those attached to the pane's session first, then who used tmux last."""
-    people = [row for row in await list_people(opened.tmux) if row.name not in failed]
-    sessions = await find_sessions(opened.tmux, opened.question.pane)
-    return sorted(people, key=lambda row: (row.session_id in sessions, row.activity), reverse=True)
+    """Return the people to ask: those attached to the pane's session first, then who used tmux last.
+
+    An agent can attach a terminal of its own, in a pane that it uses. It is asked last. Where a popup has a
+    code it is never asked: the agent could read the code there.
+    """
+    tmux, people = opened.tmux, dict[Client, bool]()
+    has_codes = await needs_code(tmux)
+    for row in await list_people(tmux):
+        is_agents = await _is_terminal_of_agent(tmux, row)
+        if row.name not in failed and not (is_agents and has_codes):
+            people[row] = is_agents
+    sessions = await find_sessions(tmux, opened.question.pane)
+    order = {row: (not people[row], row.session_id in sessions, row.activity) for row in people}
+    return sorted(people, key=order.__getitem__, reverse=True)
+
+
+async def _is_terminal_of_agent(tmux: Tmux, client: Client) -> bool:
+    """Return whether a tmux client runs in a pane that an agent uses. False if this host does not know it."""
+    return bool(list_ancestors(client.pid)) and await runs_in_agent_pane(tmux, client.pid)

@@ -2,6 +2,7 @@
 
 tmux starts it in a Python of its own, so it imports little. All text that it gets is safe to print
 (`shown_text.py`). What is typed goes through the socket to the muxpilot that asks, and nowhere else.
+Where the question has a code (`popup_code.py`), an answer is shown with the code, and the person types that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from muxpilot.processes.raw_terminal import drop_keys, raw_terminal
+from muxpilot.processes.raw_terminal import drop_keys, lock_terminal, raw_terminal
 from muxpilot.terminal.escapes import CLEAR_SCREEN, ESC_BYTES, KEY_SEQUENCE_BYTES, PLAIN, REVERSE, SCROLL_KEYS
 from muxpilot.terminal.width import cell_width
 
@@ -23,6 +24,7 @@ _HELP_CHOICE = "Number or text, then Enter. Escape: no answer."
 _HELP_LINE = "Enter: send. Escape: no answer."
 _HELP_SECRET = "What you type is not shown. Enter: send it to the pane. Escape: no answer."
 _LONGEST_ANSWER = 8192
+_DIGITS = "0123456789"
 # Keys that were meant for what the popup covers must not become an answer.
 _QUIET_S, _LONGEST_QUIET_S = 0.4, 3.0
 # The rest of the sequence of a key comes at once; Escape alone has none.
@@ -36,6 +38,11 @@ class Popup:
     def __init__(self, link: socket.socket, question: dict[str, Any]) -> None:
         self._link = link
         self._question = question
+        self._code: str = question.get("code", "")
+        self._typed_code = ""
+        # The answer that the code confirms, and whether the muxpilot that asks has still to look at it.
+        self._confirm: str | None = None
+        self._is_waiting = False
         self._typed = ""
         self._pending = b""
         self._from_link = b""
@@ -68,9 +75,10 @@ class Popup:
 
     def _link_has_ended(self) -> bool:
         """Wait for a key or a message. Return whether the muxpilot that asks has ended the conversation."""
-        if self._pending:
+        if self._pending and not self._is_waiting:
             return False
-        ready, _, _ = select.select([0, self._link.fileno()], [], [])
+        keys = [] if self._is_waiting else [0]
+        ready, _, _ = select.select([*keys, self._link.fileno()], [], [])
         if self._link.fileno() not in ready:
             return False
         data = self._link.recv(65536)
@@ -80,7 +88,8 @@ class Popup:
         *lines, self._from_link = self._from_link.split(b"\n")
         for line in lines:
             message = json.loads(line)
-            self._notice = message.get("problem", "")
+            self._notice, self._is_waiting = message.get("problem", ""), False
+            self._confirm = message.get("confirm", self._confirm)
             if message.get("ends"):
                 self._draw(is_ready=True)
                 select.select([0], [], [], _NOTICE_S)
@@ -90,12 +99,12 @@ class Popup:
     def _handle_keys(self) -> bool:
         """Handle the keys that were pressed. Return False after an answer that ends the conversation."""
         ready, _, _ = select.select([0], [], [], 0)
-        if ready:
+        if ready and not self._is_waiting:
             data = os.read(0, 4096)
             if not data:
                 return False
             self._pending += data
-        while self._pending:
+        while self._pending and not self._is_waiting:
             if self._pending[:1] == ESC_BYTES:
                 if not self._handle_escape():
                     return False
@@ -105,11 +114,13 @@ class Popup:
                 break
             if char in "\x03\x04":
                 return self._decline()
-            if char in "\r\n":
+            if self._confirm is not None:
+                self._edit_code(char)
+            elif char in "\r\n":
                 self._send({"answer": self._typed})
-                self._typed = ""
-                continue
-            self._edit(char)
+                self._typed, self._is_waiting = "", bool(self._code)
+            else:
+                self._edit(char)
         return True
 
     def _handle_escape(self) -> bool:
@@ -139,6 +150,20 @@ class Popup:
             self._pending = self._pending[size:]
             return char or "\ufffd"
         return None
+
+    def _edit_code(self, char: str) -> None:
+        """Handle a key of the code. The last digit sends it, and no key counts after it."""
+        if len(self._typed_code) == len(self._code):
+            return
+        self._notice = ""
+        if char in "\x7f\b":
+            self._typed_code = self._typed_code[:-1]
+        elif char in _DIGITS:
+            self._typed_code += char
+            if len(self._typed_code) == len(self._code):
+                self._send({"code": self._typed_code})
+        elif char == "\x15":
+            self._typed_code = ""
 
     def _edit(self, char: str) -> None:
         self._notice = ""
@@ -180,10 +205,20 @@ class Popup:
     def _foot(self, columns: int) -> list[str]:
         """Return the help and the line to type into, which is the last one."""
         is_secret = self._question["secret"]
+        if self._confirm is not None:
+            what = "send it to the pane." if is_secret else f"answer: {self._confirm}"
+            rows = [
+                *_wrap(f"Type {self._code} to {what}", columns),
+                *self._words("Escape: no answer.", columns),
+            ]
+            return [*rows, f"> {self._typed_code}"]
         words = _HELP_SECRET if is_secret else _HELP_CHOICE if self._question["choices"] else _HELP_LINE
-        rows = [*_wrap(words, columns), *(_wrap(self._notice, columns) if self._notice else ())]
         tail = _wrap(self._typed, columns - 3)[-1] if self._typed and not is_secret else ""
-        return [*rows, f"> {tail}"]
+        return [*self._words(words, columns), f"> {tail}"]
+
+    def _words(self, words: str, columns: int) -> list[str]:
+        """Return the rows of the help, and of the message about what was typed."""
+        return [*_wrap(words, columns), *(_wrap(self._notice, columns) if self._notice else ())]
 
 
 def _print(text: str) -> None:
@@ -225,4 +260,5 @@ def run_popup(path: str, key: str) -> None:
         return
     # OSError: the terminal, or the muxpilot that asks, has gone.
     with raw_terminal(0), suppress(OSError):
+        lock_terminal(0)  # another program could read the keys, or draw over the question
         Popup(link, question).run()

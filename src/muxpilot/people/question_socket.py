@@ -38,11 +38,14 @@ _LONGEST_WAY = 40
 _PEER_CREDENTIALS = struct.Struct("3i")
 _UNKNOWN_PEER = -1
 _REFUSED = "A program in an agent's pane cannot answer."
+_REFUSED_JOB = "A program that tmux started outside of a pane cannot answer."
 
 _trace = area("people")
 
 # Tells whether a process runs in a pane that an agent controls.
 RunsInAgentPane = Callable[[Tmux, int], Awaitable[bool]]
+# Tells whether tmux started a process outside of its panes.
+IsTmuxJob = Callable[[int], Awaitable[bool]]
 
 
 class QuestionSocket:
@@ -53,10 +56,12 @@ class QuestionSocket:
         questions: Mapping[str, OpenQuestion],
         popups: Mapping[str, PopupSession],
         runs_in_agent_pane: RunsInAgentPane,
+        is_tmux_job: IsTmuxJob,
     ) -> None:
         self._questions = questions
         self._popups = popups
         self._runs_in_agent_pane = runs_in_agent_pane
+        self._is_tmux_job = is_tmux_job
         self._tasks = TaskSet(_trace)
         self._server: asyncio.Server | None = None
         self.path: Path | None = None
@@ -108,6 +113,10 @@ class QuestionSocket:
         if peer is None or await self._is_from_agent(opened.tmux, [peer, *_find_processes(message)]):
             _trace.warning("answer refused: it came from an agent's pane", pid=peer)
             return {"problem": _REFUSED}
+        # The sender itself only: a person may have let tmux start their browser.
+        if peer != _UNKNOWN_PEER and await self._is_tmux_job(peer):
+            _trace.warning("answer refused: tmux started its program outside of a pane", pid=peer)
+            return {"problem": _REFUSED_JOB}
         way = show_line(str(message.get("way") or "other"), _LONGEST_WAY)
         person = describe_process(peer, str(message.get("by") or ""))
         if message.get("do") == "decline":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -17,6 +18,12 @@ def raw_terminal(descriptor: int) -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def lock_terminal(descriptor: int) -> None:
+    """Keep other programs from opening a terminal. An administrator's still can."""
+    with suppress(OSError):
+        fcntl.ioctl(descriptor, termios.TIOCEXCL)
 
 
 def drop_keys(descriptor: int) -> None:

@@ -15,7 +15,7 @@ from muxpilot.toolkit.argument_types import Between
 from muxpilot.toolkit.spec import DEADLINE_S, STARRED, Effect, tool
 from muxpilot.tools.context import Context
 
-_LONGEST_S = 24 * 3600.0
+_LONGEST_S = 24 * 3600
 _LONGEST_QUESTION, _MOST_CHOICES = 4000, 20
 
 
@@ -60,9 +60,17 @@ async def ask_person(
         pane=pane_id or "",
         timeout_s=timeout_seconds,
     )
-    reply = await people.ask(asked, ctx.tmux, elicit=ctx.caller.ask_person, enter_secret=enter_secret)
-    if ctx.request is not None:
-        ctx.request.asked, ctx.request.settled_by = reply.asked, reply.by
+    request = ctx.request
+    reply = await people.ask(
+        asked,
+        ctx.tmux,
+        elicit=ctx.caller.ask_person,
+        enter_secret=enter_secret,
+        on_cancel=request.note_asked if request is not None else None,
+    )
+    if request is not None:
+        request.note_asked(reply.asked)
+        request.settled_by, request.settled_how = reply.by, reply.how
     return PersonReply(reply.answered, reply.how, reply.answer)
 
 
