@@ -37,6 +37,7 @@ VERSION_1 = "19f4b33"
 AT_ONCE = 10
 IN_FLIGHT = 50
 PROMPT = b"bench> "
+LONGEST_RUN_S = 10.0
 CALL_HEAD = ("what", "muxpilot", "version 1", "tmux process", "against tmux", "bar")
 START_HEAD = ("what", "muxpilot", "version 1", "SDK's bare server", "ratio", "bar")
 # At p50 and at p99, against a tmux process that does the same.
@@ -130,14 +131,21 @@ class ControlClient:
         keys = b"send-keys -t %b -l '%b' ; send-keys -t %b Enter\n" % (self._pane, line, self._pane)
         self._process.stdin.write(keys)
         self._process.stdin.flush()
-        seen = b""
-        while PROMPT not in seen.partition(line)[2]:
+        seen, start = b"", b"%%output %b " % self._pane
+        while PROMPT not in _join_output(seen, start).partition(line)[2]:
+            if not select.select([output], [], [], LONGEST_RUN_S)[0]:
+                raise RuntimeError(f"No prompt came after {line!r}: {seen[-500:]!r}")
             seen += os.read(output, 65536)
 
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)
+
+
+def _join_output(lines: bytes, start: bytes) -> bytes:
+    """Return what a pane printed. tmux may tell it in several lines, and cut it anywhere."""
+    return b"".join(line.removeprefix(start) for line in lines.splitlines() if line.startswith(start))
 
 
 def open_plain_shell(socket: str, home: str) -> None:
