@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from muxpilot.tasks import ChangeSignal, TaskSet, cancel_and_wait
+from muxpilot.tasks import ChangeSignal, IdleTimer, TaskSet, cancel_and_wait
 
 LIMIT_S = 10.0
 
@@ -202,3 +202,59 @@ async def test_the_error_of_an_awaited_task_is_its_callers_and_not_logged(
     with pytest.raises(LookupError):
         await TaskSet().start(fail(), is_awaited=True)
     assert caplog.records == []
+
+
+class IdleNotes:
+    """An idle timer, and when it has fired."""
+
+    def __init__(self, delay_s: float) -> None:
+        self.times: list[float] = []
+        self.timer = IdleTimer(delay_s, self._note)
+        self._fired = asyncio.Event()
+
+    def _note(self) -> None:
+        self.times.append(asyncio.get_running_loop().time())
+        self._fired.set()
+
+    async def wait(self) -> float:
+        async with asyncio.timeout(LIMIT_S):
+            await self._fired.wait()
+        self._fired.clear()
+        return self.times[-1]
+
+
+async def wait_s(seconds: float) -> None:
+    passed = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, passed.set)
+    await passed.wait()
+
+
+async def test_an_idle_timer_waits_from_the_last_restart_and_fires_once() -> None:
+    notes, loop = IdleNotes(0.3), asyncio.get_running_loop()
+    notes.timer.restart()
+    await wait_s(0.1)
+    notes.timer.restart()
+    last = loop.time()
+    assert await notes.wait() >= last + 0.29
+    assert len(notes.times) == 1
+
+
+async def test_an_idle_timer_fires_again_after_another_restart() -> None:
+    notes = IdleNotes(0.02)
+    for count in (1, 2):
+        notes.timer.restart()
+        await notes.wait()
+        assert len(notes.times) == count
+
+
+@pytest.mark.parametrize("end", [IdleTimer.stop, IdleTimer.close])
+async def test_an_idle_timer_that_was_stopped_does_not_fire_until_it_is_restarted(
+    end: Callable[[IdleTimer], None],
+) -> None:
+    notes = IdleNotes(0.02)
+    notes.timer.restart()
+    end(notes.timer)
+    await wait_s(0.06)
+    assert notes.times == []
+    notes.timer.restart()
+    await notes.wait()

@@ -84,6 +84,47 @@ class TaskSet:
             self._trace.error("background task failed", task=task.get_name(), error=error)
 
 
+class IdleTimer:
+    """Calls a function once nothing has happened for a while. Call `restart` when something has.
+
+    One timer of the event loop serves many restarts: it is set again only when it fires too early.
+    """
+
+    def __init__(self, delay_s: float, on_idle: Callable[[], None]) -> None:
+        self._delay_s = delay_s
+        self._on_idle = on_idle
+        self._due_at: float | None = None  # by the clock of the event loop
+        self._timer: asyncio.TimerHandle | None = None
+
+    def restart(self) -> None:
+        """Begin to wait, or begin again."""
+        loop = asyncio.get_running_loop()
+        self._due_at = loop.time() + self._delay_s
+        if self._timer is None:
+            self._timer = loop.call_at(self._due_at, self._check)
+
+    def stop(self) -> None:
+        """Do not call the function until the next `restart`."""
+        self._due_at = None
+
+    def close(self) -> None:
+        """Cancel the timer."""
+        self.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._due_at is None:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._due_at:
+            self._timer = loop.call_at(self._due_at, self._check)
+        else:
+            self._on_idle()
+
+
 class ChangeSignal:
     """Wakes all tasks that wait for the next change; `count` shows whether a waiter has missed one."""
 

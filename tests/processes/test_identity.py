@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from muxpilot.processes.identity import (
     shares_our_files,
     this_process,
 )
-from muxpilot.processes.proc import ProcReader, find_stat, parse_stat
+from muxpilot.processes.proc import OpenStatFiles, ProcReader, find_stat, parse_stat
 from muxpilot.processes.quick_checks import (
     activity_signature,
     foreground_group_of,
@@ -80,3 +81,27 @@ def test_a_child_that_was_waited_for_is_counted() -> None:
     assert before is not None
     assert after is not None
     assert after > before
+
+
+def test_an_open_stat_file_is_read_again_until_its_process_has_ended() -> None:
+    files, child = OpenStatFiles(), subprocess.Popen(["sleep", "60"])
+    assert [files.stat(child.pid).pid for _ in range(2)] == [child.pid] * 2
+    assert len(open_stat_files(child.pid)) == 1
+    child.kill()
+    child.wait()
+    assert find_stat(files, child.pid) is None
+    assert open_stat_files(child.pid) == []
+
+
+def test_closed_stat_files_are_opened_again_by_the_next_read() -> None:
+    files, pid = OpenStatFiles(), os.getpid()
+    files.stat(pid)
+    files.close()
+    assert open_stat_files(pid) == []
+    assert files.stat(pid).pid == pid
+    files.close()
+
+
+def open_stat_files(pid: int) -> list[str]:
+    links = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    return [link for link in links if link == f"/proc/{pid}/stat"]

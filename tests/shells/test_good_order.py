@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,3 +98,27 @@ async def test_a_report_that_takes_too_long_leaves_no_dead_pane(
     assert f"{pane}:1" not in list_panes()
     released.set()
     assert (await desk.get_result(answer))["exitCode"] == 3
+
+
+async def test_a_pane_that_is_idle_keeps_no_files_open_and_no_lock(desk: Desk) -> None:
+    pane = await desk.own_pane()
+    await desk.run(pane, "true")
+    shell = find_shell(desk, pane)
+    assert is_locked(shell)  # the next command often follows at once
+    shell.pane.stat_files.stat(shell.pane.row.pid)
+    assert has_open(f"/proc/{shell.pane.row.pid}/stat")
+
+    async def is_released() -> bool:
+        return not is_locked(shell)
+
+    await eventually(is_released)
+    assert not has_open(f"/proc/{shell.pane.row.pid}/stat")
+    assert (await desk.run(pane, "echo again"))["output"] == "again\n"
+
+
+def is_locked(shell: PaneCommands) -> bool:
+    return shell._lock._is_held
+
+
+def has_open(path: str) -> bool:
+    return any(os.readlink(link) == path for link in Path("/proc/self/fd").iterdir() if link.is_symlink())

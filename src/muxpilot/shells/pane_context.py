@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from muxpilot.processes.identity import ProcessIdentity
+from muxpilot.processes.proc import OpenStatFiles
 from muxpilot.processes.quick_checks import is_in_foreground, program_image
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.processes.stopped_jobs import list_stopped_children
@@ -71,6 +72,7 @@ class PaneContext:
         self._stopped_children: set[ProcessIdentity] = set()  # that commands before have left
         # Held while output is looked at, and while a line is typed: so it is certain which came first.
         self.reading = asyncio.Lock()
+        self.stat_files = OpenStatFiles()  # closed while nothing runs in the pane
         self.shared_commands: SharedCommands  # set when the pane is opened
 
     @property
@@ -106,7 +108,7 @@ class PaneContext:
         """Return whether a shell has the terminal to itself; None where the system does not say."""
         if self.is_remote:
             return None
-        is_in_front = is_in_foreground(shell.pid, self.row.pid)
+        is_in_front = is_in_foreground(shell.pid, self.row.pid, proc=self.stat_files)
         # A shell of another host, inside ssh, never had an image. One that has none any more has ended.
         has_ended = is_in_front is None and shell.image is not None and program_image(shell.pid) is None
         return False if has_ended else is_in_front

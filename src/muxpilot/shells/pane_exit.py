@@ -16,7 +16,7 @@ from typing import Protocol
 
 from muxpilot.errors import MuxpilotError, NotFound
 from muxpilot.shells.pane_context import PaneContext
-from muxpilot.tasks import TaskSet
+from muxpilot.tasks import IdleTimer, TaskSet
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection.control_line import BracedCommands
 from muxpilot.tmux.hosts.endpoint import Command
@@ -55,8 +55,7 @@ class ExitKeeper:
         self._is_left = False  # what is learnt from now on is not written down: the hook keeps the status
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._release_at: float | None = None  # by the clock of the event loop
+        self._idle_timer = IdleTimer(pane.timing.release_pane_s, self._release_now)
         self._releasing: asyncio.Task[None] | None = None
 
     @property
@@ -99,9 +98,7 @@ class ExitKeeper:
 
     def close(self) -> None:
         """Stop waiting for the process."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._idle_timer.close()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -109,7 +106,7 @@ class ExitKeeper:
 
     async def keep_pane(self) -> None:
         """Make tmux keep the pane when its program ends."""
-        self._release_at = None
+        self._idle_timer.stop()
         await self._wait_for_release()
         if self._is_kept or (self._pidfd < 0 and not self._pane.is_remote):
             return
@@ -158,24 +155,8 @@ class ExitKeeper:
         return set_hook_command(pane, is_kept=is_kept)
 
     def release_soon(self) -> None:
-        """Release the pane after a while, because the next command may come right after.
-
-        One timer serves many commands: it is set again only when it fires too early.
-        """
-        loop = asyncio.get_running_loop()
-        self._release_at = loop.time() + self._pane.timing.release_pane_s
-        if self._timer is None:
-            self._timer = loop.call_at(self._release_at, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        if self._release_at is None:
-            return  # a command runs
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._release_at:
-            self._timer = loop.call_at(self._release_at, self._on_timer)
-        else:
-            self._release_now()
+        """Release the pane after a while, because the next command may come right after."""
+        self._idle_timer.restart()
 
     def _release_now(self) -> None:
         """Count the pane as released from now on, also while the request to tmux is on its way."""
