@@ -42,9 +42,10 @@ class MarkLoader:
             return "There is text at the prompt."
         kind = shell_with_marks(state.foreground_cmd) if state.is_shell else None
         is_local = kind is not None and not self._pane.is_remote and shares_our_files(state.foreground_pid)
-        self._pane.scanner.nonces.add(self._nonce)
         outer = self._pane.stack.innermost
-        self._pane.shared_commands.log.add_shell(self._nonce, inside=outer.nonce if outer is not None else "")
+        inside = outer.nonce if outer is not None else ""
+        self._pane.shared_commands.log.add_shell(self._nonce, inside=inside)
+        self._pane.expect_shell(self._nonce, inside=inside)
         trace = self._pane.trace
         try:
             with trace.step("marks loaded", by="file" if is_local else "line", shell=state.foreground_cmd):

@@ -73,8 +73,12 @@ class PaneLog:
         return self._log.read_failure if self._log is not None else None
 
     def take_news(self) -> Sequence[Fields]:
-        """Return the records that were added since the last call; the history has them already."""
+        """Return what other muxpilots have written since the last call; the history has it already."""
         self._sync()
+        return self.take_known_news()
+
+    def take_known_news(self) -> Sequence[Fields]:
+        """Return the same, as far as it was read together with a record of ours."""
         if not self._news:
             return ()
         news, self._news = self._news, []
@@ -89,14 +93,14 @@ class PaneLog:
             self._note_failure(error)
             return
         if new:
-            self._take(new)
+            self._apply(new)
+            self._news += new
 
-    def _take(self, new: Sequence[Fields]) -> None:
+    def _apply(self, new: Sequence[Fields]) -> None:
         for fields in new:
             changed = self.history.apply(fields)
             if changed is not None and changed.end is not None:
                 self._note_used_tickets(changed)
-        self._news += new
         # To look for old commands after each record would cost more than to write the record.
         if len(self.history.commands) > self._limits.most + _SURPLUS or time.monotonic() > self._forget_at:
             self._forget_old()
@@ -178,7 +182,7 @@ class PaneLog:
     def _append(self, fields: Fields) -> None:
         """Write a record, then take it into the history with all that were written before it."""
         if self._write(fields):
-            self._take([fields])
+            self._apply([fields])
         else:
             self._sync()
         if self._log is not None and self._log.is_large:

@@ -77,7 +77,7 @@ class SharedCommands:
                 binding=save_binding(command.binding, shells),
             )
         )
-        self.sync()
+        self._handle_news(self.log.take_known_news())
         recorded = self.log.history.commands.get(command.id)
         if recorded is not None:
             command.submitted_at = recorded.asked_ns / NS_PER_S
@@ -94,7 +94,10 @@ class SharedCommands:
 
     def sync(self) -> None:
         """Take note of what other muxpilots have written."""
-        for fields in self.log.take_news():
+        self._handle_news(self.log.take_news())
+
+    def _handle_news(self, news: Sequence[Fields]) -> None:
+        for fields in news:
             action = self._ACTIONS.get(str(fields.get("t")))
             if action is not None:
                 action(self, fields)
