@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from muxpilot.calls import Caller, no_progress
 from muxpilot.tasks import TaskSet
 
+_NOTHING = nullcontext()
 INTERVAL_S = 1.0
 
 
-@contextmanager
-def report_while_running(name: str, caller: Caller, deadline_s: float) -> Iterator[None]:
+def report_while_running(name: str, caller: Caller, deadline_s: float) -> AbstractContextManager[None]:
     """Report progress each second. A quick call costs one timer, or nothing if the client sent no token."""
-    if caller.progress is no_progress:
-        yield
-        return
+    return _NOTHING if caller.progress is no_progress else _report_while_running(name, caller, deadline_s)
+
+
+@contextmanager
+def _report_while_running(name: str, caller: Caller, deadline_s: float) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     started = loop.time()
     reports = TaskSet()

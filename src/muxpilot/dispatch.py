@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from muxpilot.toolkit.redact import ValueRedactor
 
 _trace = area("calls")
+_NOTHING = nullcontext()
 
 # Characters of an answer that are searched for secrets on the event loop: a few milliseconds.
 _REDACTED_AT_ONCE = 1 << 16
@@ -225,14 +226,10 @@ class Dispatch:
             arguments = self._parse(tool, record.raw)
             deadline_s = tool.deadline(arguments)
             reports_itself = tool.reports_progress
-            with (
-                nullcontext()
-                if reports_itself
-                else report_while_running(tool.exposed_name, caller, deadline_s)
-            ):
+            with _NOTHING if reports_itself else report_while_running(tool.exposed_name, caller, deadline_s):
                 async with (
                     asyncio.timeout(deadline_s) as deadline,
-                    self._order if tool.in_order else nullcontext(),
+                    self._order if tool.in_order else _NOTHING,
                 ):
                     pause = functools.partial(_pause_deadline, deadline, deadline_s)
                     return await self._run(record, tool, arguments, caller, trace, pause)
@@ -343,7 +340,7 @@ class Dispatch:
         socket = arguments.pop("socket", None)
         tmux = self._servers.get(socket)
         self._policy.check_server(tool, tmux)
-        with without_policy_filter():
+        with without_policy_filter() if tmux.connection.hides_records else _NOTHING:
             resolved = await tool.resolve_targets(tmux, arguments, self._workspaces)
         return CallRequest(tool, tmux, resolved, names_server=socket is not None)
 
@@ -366,7 +363,7 @@ class Dispatch:
         """Hold a pane while policy judges what is typed there: a short text must not overtake a long one."""
         pane = request.arguments.get("pane_id")
         if request.tool.effect is not Effect.TYPE or not isinstance(pane, PaneId):
-            return nullcontext()
+            return _NOTHING
         return self._locks.hold(request.tmux, pane, PaneUse.JUDGE, holder=f"call-{request.number}")
 
 

@@ -39,7 +39,6 @@ class FolderChange(FastEnum):
 OnChange = Callable[[FolderChange, str], bool]
 
 _KINDS = (
-    (_IN_MODIFY, FolderChange.WRITTEN),
     (_IN_CREATE, FolderChange.CREATED),
     (_IN_DELETE, FolderChange.REMOVED),
     (_IN_DELETE_SELF | _IN_MOVE_SELF, FolderChange.GONE),
@@ -123,7 +122,9 @@ class FolderWatcher:
             else:
                 self._dispatch(number, mask, name)
         for number, name in written.items():
-            self._dispatch(number, _IN_MODIFY, name)
+            callback = self._callbacks.get(number)
+            if callback is not None:
+                callback(FolderChange.WRITTEN, name)
 
     def _dispatch(self, number: int, mask: int, name: str) -> None:
         if mask & _IN_Q_OVERFLOW:

@@ -57,6 +57,8 @@ class OutputRenderer:
         """Render the next bytes of the output."""
         text = self._torn + self._decoder.decode(data, final=is_last)
         self._torn = ""
+        if not text:
+            return
         if self._page is None and not is_last:
             torn = _TORN.search(text, max(0, len(text) - _LONGEST_TORN))
             if torn is not None:

@@ -50,11 +50,11 @@ _KINDS = {kind.value.encode(): kind for kind in MarkKind}
 _MARK = re.compile(
     re.escape(_INTRODUCER)
     + rb"([%s])" % b"".join(_KINDS)
-    + rb"(?:;([^;%s]{0,120}))?(?:;([^;%s]{0,160}))?;([0-9a-f]{8,64})" % (STRING_ENDS_BYTES, STRING_ENDS_BYTES)
+    + rb"(?:;([^;%s]{0,120}))?(?:;(?:([0-9]{1,18})\.([0-9]{1,18})|[^;%s]{0,160}))?;([0-9a-f]{8,64})"
+    % (STRING_ENDS_BYTES, STRING_ENDS_BYTES)
     + BEL_BYTES
 )
 _LONGEST = 370
-_LONGEST_SERIAL = 18
 # The serial of a continuation prompt in a shell that does not expand it. Every other prompt has a higher one.
 NO_SERIAL = 0
 
@@ -134,7 +134,7 @@ class MarkScanner:
         found: list[bytes | ShellMark] = []
         start = 0
         for match in _MARK.finditer(data):
-            nonce = match[4].decode()
+            nonce = match[5].decode()
             if self._is_ours(nonce):
                 if match.start() > start:
                     found.append(data[start : match.start()])
@@ -157,10 +157,8 @@ class MarkScanner:
 
 def _parse(match: re.Match[bytes], nonce: str, *, end: int) -> ShellMark:
     value = (match[2] or b"").decode("utf-8", "replace")
-    serial, _, pid = (match[3] or b"").partition(b".")
-    is_whole = serial.isdigit() and pid.isdigit() and len(serial) <= _LONGEST_SERIAL
-    numbers = (int(serial), int(pid)) if is_whole else (-1, 0)
-    return ShellMark(_KINDS[match[1]], value, nonce, *numbers, end)
+    serial, pid = (int(match[3]), int(match[4])) if match[4] else (-1, 0)
+    return ShellMark(_KINDS[match[1]], value, nonce, serial, pid, end)
 
 
 class MarkStripper(MarkScanner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import cached_property
 
 from muxpilot.config import environment
 from muxpilot.errors import NoServer
@@ -32,7 +33,7 @@ class OwnPanes:
 
     async def find(self, tmux: Tmux) -> PaneId | None:
         """Return our pane on this server, or None."""
-        if not find_tmux_children() and not environment.own_pane(self._variables):
+        if self._is_outside:
             return None
         try:
             pid = tmux.connection.server_pid or (await tmux.connection.server_process())[0]
@@ -44,6 +45,11 @@ class OwnPanes:
             self._known[key] = found
             tmux.connection.endpoint.trace.debug("own pane looked for", pid=pid, pane=found)
         return self._known[key]
+
+    @cached_property
+    def _is_outside(self) -> bool:
+        """Return whether nothing says that this process runs in a pane, so that no server need be asked."""
+        return not find_tmux_children() and not environment.own_pane(self._variables)
 
     def _find_by_variables(self, tmux: Tmux, server: int) -> PaneId | None:
         socket, pane = environment.own_socket(self._variables), environment.own_pane(self._variables)

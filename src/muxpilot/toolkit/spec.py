@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, get_type_hints
 
 from muxpilot.config.scope import Scope
 from muxpilot.errors import MuxpilotError
 from muxpilot.records import FastEnum
-from muxpilot.tmux import PaneId, SessionId, Tmux, WindowId
+from muxpilot.tmux import PaneId, Tmux, WindowId
 from muxpilot.toolkit.answers import list_answer_fields, output_schema
 from muxpilot.toolkit.argument_types import Schema, argument_type
 from muxpilot.toolkit.arguments import (
@@ -161,18 +161,21 @@ class Tool(ToolFacts):
 
         A named pane that the tool would open is replaced by an UnopenedPane.
         """
-        targets = tmux.targets
-        resolve: Mapping[type, Callable[[str], Awaitable[object]]] = {
-            SessionId: targets.resolve_session,
-            WindowId: targets.resolve_window,
-            PaneId: partial(workspaces.resolve_pane, tmux, may_open=self.opens_pane),
-        }
+
+        async def resolve(target: type, text: str) -> object:
+            """Return the id of a target, or of the pane that a name means."""
+            if target is PaneId:
+                return await workspaces.resolve_pane(tmux, text, may_open=self.opens_pane)
+            if target is WindowId:
+                return await tmux.targets.resolve_window(text)
+            return await tmux.targets.resolve_session(text)
+
         for name, target in self._target_arguments:
             value = arguments.get(name)
             if isinstance(value, list):
-                arguments[name] = [await resolve[target](item) for item in value]
+                arguments[name] = [await resolve(target, item) for item in value]
             elif value is not None:
-                arguments[name] = await resolve[target](value)
+                arguments[name] = await resolve(target, value)
         return arguments
 
     def error_text(self, error: MuxpilotError) -> str:

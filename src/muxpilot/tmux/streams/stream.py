@@ -236,6 +236,10 @@ class PaneStream:
             if event is None:
                 await self._changed.wait()
                 continue
+            if isinstance(event, Data):
+                yield event
+                cursor = event.offset + len(event.data)
+                continue
             begins = [begin for begin, gap in self._gaps[reported : reported + 1] if gap is event]
             if begins and isinstance(event, Gap):
                 reported += 1
@@ -246,7 +250,7 @@ class PaneStream:
             if isinstance(event, End):
                 return
             # Never go back to a gap that is older than the buffer: those bytes were reported as lost already.
-            cursor = max(cursor, event.offset + (len(event.data) if isinstance(event, Data) else 0))
+            cursor = max(cursor, event.offset)
 
     def _next_event(self, cursor: int, reported: int) -> StreamEvent | None:
         """Return what comes next for a follower that has read up to `cursor` and knows `reported` gaps."""
