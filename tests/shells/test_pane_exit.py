@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from muxpilot.processes.proc import OpenStatFiles
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.pane_exit import ExitKeeper
 from muxpilot.timing import ShellTiming
@@ -21,7 +22,8 @@ async def test_a_pane_is_released_after_a_while_and_not_while_a_command_runs(
 ) -> None:
     released, fired, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
     monkeypatch.setattr(ExitKeeper, "_release_now", lambda _: released.set())
-    pane = SimpleNamespace(timing=ShellTiming(release_pane_s=0.05), trace=area("shells"))
+    timing, files = ShellTiming(release_pane_s=0.05), OpenStatFiles()
+    pane = SimpleNamespace(timing=timing, trace=area("shells"), stat_files=files)
     keeper = ExitKeeper(cast("PaneContext", pane), lambda *_, **__: None)
     keeper.release_soon()
     monkeypatch.setattr(keeper, "_is_kept", True)

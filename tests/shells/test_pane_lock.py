@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from muxpilot.shells import pane_lock
 from muxpilot.shells.pane_lock import CrossProcessPaneLock
 from muxpilot.tmux import Pane
 from muxpilot.trace import Trace, area
+from tests.rigs.waiting import eventually
 
 OLD_TOKEN = b"0123456789abcdef"
 
@@ -33,9 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make_lock() -> CrossProcessPaneLock:
+def make_lock(*, keep_s: float = 60) -> CrossProcessPaneLock:
     trace: Trace = area("shells")
-    return CrossProcessPaneLock("/tmp/s", cast("Pane", LocalPane(os.getpid())), trace)
+    return CrossProcessPaneLock("/tmp/s", cast("Pane", LocalPane(os.getpid())), trace, keep_s=keep_s)
 
 
 def lock_file(folder: Path) -> Path:
@@ -76,6 +78,27 @@ def test_a_muxpilot_that_keeps_no_records_takes_turns_with_all_others(folder: Pa
     assert shared.try_acquire()
     assert shared.was_used_by_other
     assert not single.try_acquire()
+
+
+async def test_a_shared_lock_is_kept_for_a_while_after_its_last_use(folder: Path) -> None:
+    shared, single = make_lock(keep_s=0.05), make_lock()
+    single.is_shared = False
+    assert shared.try_acquire()
+    shared.release_soon()
+    assert shared.try_acquire()  # the next command: the lock is not released while it runs
+    fired = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.1, fired.set)
+    await fired.wait()
+    assert not single.try_acquire()
+    shared.release_soon()
+
+    async def is_free() -> bool:
+        return single.try_acquire()
+
+    await eventually(is_free)
+    single.release_soon()
+    assert shared.try_acquire()
+    shared.close()
 
 
 def test_a_file_of_an_older_version_names_another_muxpilot(folder: Path) -> None:

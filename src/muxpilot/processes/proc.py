@@ -188,6 +188,7 @@ class OpenStatFiles(ProcReader):
         self._files: dict[int, int] = {}
 
     def stat(self, pid: int) -> ProcessStat:
+        """Return what the kernel tells of a process; OSError if it has ended."""
         if pid not in self._files:
             self._files[pid] = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
         try:

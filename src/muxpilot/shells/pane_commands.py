@@ -34,7 +34,7 @@ from muxpilot.shells.prompt_ready import PromptWaiter
 from muxpilot.shells.shared_commands import SharedCommands
 from muxpilot.shells.shell_binding import BehindProgram, InsideCommand, SameShell
 from muxpilot.shells.shell_stack import ShellStack
-from muxpilot.tasks import IdleTimer, TaskSet
+from muxpilot.tasks import TaskSet
 from muxpilot.timing import ShellTiming
 from muxpilot.tmux import End, Pane, Tmux
 from muxpilot.tmux.objects.recorded_exit import read_exit
@@ -78,8 +78,8 @@ class PaneCommands:
         self._is_starting = nonce is not None
         self._is_open = False
         self.exit_keeper = ExitKeeper(self.pane, self.mark_ended)
-        self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace)
-        self._idle_timer = IdleTimer(self.pane.timing.release_pane_s, self._release_files)
+        keep_s = self.pane.timing.release_pane_s
+        self._lock = CrossProcessPaneLock(tmux.socket, row, self.trace, keep_s=keep_s)
         self._queue: deque[Command] = deque()
         self._waiter: PromptWaiter | None = None
         self._worker: asyncio.Task[None] | None = None
@@ -222,9 +222,7 @@ class PaneCommands:
         if not is_running or not self.exit_keeper.has_hook:  # else the hook keeps how the command ends
             await self.exit_keeper.release()
         self.exit_keeper.close()
-        self._idle_timer.close()
         self._lock.close()
-        self.pane.stat_files.close()
         self.shared_commands.log.close()
         self.shared_commands.release()
         await self._resources.aclose()
@@ -350,7 +348,6 @@ class PaneCommands:
         """Run the commands of the queue."""
         while self._queue:
             command = self._queue[0]
-            self._idle_timer.stop()
             try:
                 await self._run_next(command)
             except MuxpilotError as error:
@@ -362,20 +359,9 @@ class PaneCommands:
                 command.trace.error("command failed because of a bug in muxpilot", error=error)
                 command.mark_lost(_BUG, cause="bug")
             finally:
-                self._release_files_soon()
+                self._lock.release_soon()
                 if command.status is not CommandStatus.QUEUED or command.is_foreign:
                     self.withdraw(command)
-
-    def _release_files_soon(self) -> None:
-        """Let the next muxpilot have the pane. One that shares the lock need not wait for it."""
-        if self._lock.is_shared:
-            self._idle_timer.restart()  # the next command often follows at once
-        else:
-            self._lock.release()
-
-    def _release_files(self) -> None:
-        self._lock.release()
-        self.pane.stat_files.close()
 
     async def _run_next(self, command: Command) -> None:
         """Run a command, or go on with one that another muxpilot has typed."""

@@ -55,7 +55,7 @@ class ExitKeeper:
         self._is_left = False  # what is learnt from now on is not written down: the hook keeps the status
         self._saved = "on"  # the value of remain-on-exit before we kept the pane
         self._reporting: asyncio.Task[None] | None = None
-        self._idle_timer = IdleTimer(pane.timing.release_pane_s, self._release_now)
+        self._idle_timer = IdleTimer(pane.timing.release_pane_s, self._on_idle)
         self._releasing: asyncio.Task[None] | None = None
 
     @property
@@ -99,6 +99,7 @@ class ExitKeeper:
     def close(self) -> None:
         """Stop waiting for the process."""
         self._idle_timer.close()
+        self._pane.stat_files.close()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -157,6 +158,10 @@ class ExitKeeper:
     def release_soon(self) -> None:
         """Release the pane after a while, because the next command may come right after."""
         self._idle_timer.restart()
+
+    def _on_idle(self) -> None:
+        self._pane.stat_files.close()
+        self._release_now()
 
     def _release_now(self) -> None:
         """Count the pane as released from now on, also while the request to tmux is on its way."""

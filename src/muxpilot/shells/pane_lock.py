@@ -25,6 +25,7 @@ from muxpilot.file_lock import (
     write_owner,
 )
 from muxpilot.processes.identity import process_exists
+from muxpilot.tasks import IdleTimer
 from muxpilot.tmux import Pane
 from muxpilot.tmux.hosts.endpoint import LOCK_SUFFIX, muxpilot_folder
 from muxpilot.trace import Trace, describe_error
@@ -40,10 +41,11 @@ _SHARED_TOKEN = b"muxpilot-shared2"
 class CrossProcessPaneLock:
     """The lock of one pane: `try_acquire`, `mark_ours` when the shell has our marks, `release`.
 
+    `release_soon` keeps it for `keep_s` if others can share it: the next command often follows at once.
     Set `is_shared` to False where no records are kept.
     """
 
-    def __init__(self, socket: str, row: Pane, trace: Trace) -> None:
+    def __init__(self, socket: str, row: Pane, trace: Trace, *, keep_s: float) -> None:
         self.was_used_by_other = False
         self.is_shared = True
         self._single_token = secrets.token_hex(_TOKEN_BYTES // 2).encode()
@@ -52,6 +54,7 @@ class CrossProcessPaneLock:
         self._file = -1  # stays open between turns: to open it takes longer than to lock it
         self._is_held = False
         self._refused_by = ""
+        self._idle_timer = IdleTimer(keep_s, self.release)
         self._path: Path | None = None
         with suppress(OSError, MuxpilotError):  # without a folder no muxpilot waits for another
             folder = muxpilot_folder()
@@ -64,6 +67,7 @@ class CrossProcessPaneLock:
 
     def try_acquire(self) -> bool:
         """Take the lock if no other muxpilot has it. Return whether we have it now."""
+        self._idle_timer.stop()
         if self._is_held or self._path is None:
             return True
         if self._file < 0:
@@ -119,8 +123,16 @@ class CrossProcessPaneLock:
             unlock(self._file)
             self._trace.debug("cross-process pane lock released")
 
+    def release_soon(self) -> None:
+        """Release the lock at once, or a while later if others can share it."""
+        if self.is_shared:
+            self._idle_timer.restart()
+        else:
+            self.release()
+
     def close(self) -> None:
         """Close the file, and so release the lock if we have it."""
+        self._idle_timer.close()
         self.release()
         if self._file >= 0:
             os.close(self._file)
