@@ -53,3 +53,14 @@ def test_lines_are_found_around_an_offset(data: list[bytes], offset: int) -> Non
     assert ring.find_newline(offset) == (after + 1 if after >= 0 else len(whole))
     before = whole.rfind(b"\n", ring.start, there)
     assert ring.find_newline_before(offset) == (before + 1 if before >= 0 else ring.start)
+
+
+def test_a_restart_can_change_the_limit() -> None:
+    ring = fill_buffer([b"x" * 30])
+    ring.restart(100, 7, limit=4)
+    ring.append(b"abcdefghij")
+    assert (ring.start, ring.end, ring.newlines_before(106)) == (106, 110, 7)
+    assert ring.read(100, 20) == b"ghij"
+    ring.restart(0, 0)
+    ring.append(b"x" * 9)
+    assert ring.end - ring.start == 4

@@ -17,8 +17,9 @@ class RingBuffer:
     def end(self) -> int:
         return self.start + len(self._data)
 
-    def restart(self, offset: int, newlines: int) -> None:
+    def restart(self, offset: int, newlines: int, *, limit: int | None = None) -> None:
         """Drop everything, and continue at an offset that has this many newlines before it."""
+        self._limit = limit or self._limit
         self._data.clear()
         self.start, self.newlines_dropped = offset, newlines
 

@@ -27,6 +27,8 @@ NOT_HELD = "the pane's journal no longer holds it"
 _FAR = "of a pane on another host only the newest 1 MiB can be read"
 # So much of a journal is loaded at once; what is older stays in its files until it is asked for.
 LOADED_BYTES = 1 << 16
+# Kept in memory where a journal has the rest.
+_JOURNALED_BYTES = 1 << 18
 _CHUNK_BYTES = 1 << 16
 
 
@@ -132,7 +134,7 @@ class PaneStream:
         self.name, self.is_whole = generation.name, bool(generation.exit_mark)
         self.text_before, self.nonce = generation.text_before, generation.nonce
         self._generation, self._older = generation, OlderBytes(files)
-        self._buffer.restart(offset, newlines)
+        self._buffer.restart(offset, newlines, limit=_JOURNALED_BYTES)
 
     def use_far_journal(self, name: str, *, offset: int, newlines: int) -> None:
         """Begin at an offset of a journal on another host. Bytes that the buffer drops are not read again."""
