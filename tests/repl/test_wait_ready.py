@@ -13,7 +13,7 @@ from muxpilot import PaneProgram, Tmux
 from muxpilot.errors import Refused
 from muxpilot.processes.state import ForegroundState, read_state
 from muxpilot.repl import wait_ready
-from muxpilot.repl.wait_ready import wait_for_program
+from muxpilot.repl.wait_ready import ProgramWaiter
 from muxpilot.timing import ReplTiming
 from muxpilot.tmux import Pane, PaneId
 from muxpilot.trace import area
@@ -39,7 +39,7 @@ async def open_program(tmux: Tmux, folder: Path) -> PaneId:
 
 
 async def wait_for_prompt(tmux: Tmux, pane: PaneId, *, full_screen_end_s: float) -> str:
-    ready = await wait_for_program(
+    waiter = ProgramWaiter(
         tmux,
         pane,
         stream_of(tmux, pane),
@@ -48,7 +48,7 @@ async def wait_for_prompt(tmux: Tmux, pane: PaneId, *, full_screen_end_s: float)
         timing=replace(ReplTiming(), full_screen_end_s=full_screen_end_s),
         trace=area("repl"),
     )
-    return ready.line
+    return (await waiter.wait_for_program()).line
 
 
 async def test_a_full_screen_program_that_is_about_to_end_is_waited_for(

@@ -20,7 +20,7 @@ from muxpilot.records import record
 from muxpilot.repl.exchange import MOST_OUTPUT, Exchange, StreamListener
 from muxpilot.repl.outcome import Outcome, OutcomeDetector
 from muxpilot.repl.steps import InputMethod, InputStep, split_into_steps, validate_input
-from muxpilot.repl.wait_ready import ReadyProgram, wait_for_program
+from muxpilot.repl.wait_ready import ProgramWaiter, ReadyProgram
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.occupant import find_input_kind
 from muxpilot.shells.pane_context import PaneTypingLock
@@ -72,10 +72,9 @@ async def run_dialogue(
     trace = area("repl").child(server=tmux.socket, pane=pane)
     deadline = asyncio.get_running_loop().time() + timeout_s
     async with tmux.streams.open(pane) as stream:
+        waiter = ProgramWaiter(tmux, pane, stream, deadline, search=search, timing=timing, trace=trace)
         with trace.step("wait for program"):
-            ready = await wait_for_program(
-                tmux, pane, stream, deadline, search=search, timing=timing, trace=trace
-            )
+            ready = await waiter.wait_for_program()
         await tmux.streams.catch_up(pane)
         listener = StreamListener(stream, is_whole=tmux.streams.is_own_pane(pane))
         tasks = TaskSet(trace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 from muxpilot.errors import PaneDead, Refused
 from muxpilot.processes.repl_prompts import (
@@ -33,47 +34,76 @@ class ReadyProgram:
     prompt: ReplPrompt
 
 
-async def wait_for_program(
-    tmux: Tmux,
-    pane: PaneId,
-    stream: PaneStream,
-    deadline: float,
-    *,
-    search: FindPrompt | None,
-    timing: ReplTiming,
-    trace: Trace,
-) -> ReadyProgram:
-    """Wait until the foreground program waits for input; raise Refused if it is a shell, or does not wait."""
-    now = asyncio.get_running_loop().time
-    began, changed, end = now(), now(), stream.end
-    while True:
-        row, state = await _read_pane(tmux, pane)
-        if stream.end != end:
-            changed, end = now(), stream.end
-        is_late = now() >= deadline
+class ProgramWaiter:
+    """Looks at a pane, again and again, until the foreground program there waits for input."""
+
+    def __init__(
+        self,
+        tmux: Tmux,
+        pane: PaneId,
+        stream: PaneStream,
+        deadline: float,
+        *,
+        search: FindPrompt | None,
+        timing: ReplTiming,
+        trace: Trace,
+    ) -> None:
+        """Begin the wait. `search` finds a prompt that the caller has described."""
+        self._tmux = tmux
+        self._pane = pane
+        self._stream = stream
+        self._deadline = deadline
+        self._search = search
+        self._timing = timing
+        self._trace = trace
+        self._now = asyncio.get_running_loop().time
+        self._began = self._last_output = self._now()
+        self._stream_end = stream.end
+
+    async def wait_for_program(self) -> ReadyProgram:
+        """Wait until the program waits for input. Raise Refused if it is a shell, or does not wait."""
+        while True:
+            row, state = await _read_pane(self._tmux, self._pane)
+            if self._stream.end != self._stream_end:
+                self._last_output, self._stream_end = self._now(), self._stream.end
+            ready = await self._check(row, state)
+            if ready is not None:
+                return ready
+            await asyncio.sleep(self._timing.ready_check_s)
+
+    async def _check(self, row: Pane, state: ForegroundState) -> ReadyProgram | None:
+        """Return the program if it waits for input now. Raise Refused if no REPL is in front for too long."""
         if row.is_alternate:
             # A key that was just pressed, such as the q of a pager, may end it.
-            if is_late or now() >= began + timing.full_screen_end_s:
-                raise _full_screen(pane, state)
+            if self._is_late(after_s=self._timing.full_screen_end_s):
+                raise _full_screen(self._pane, state)
         elif state.waiting_for == "shell":
-            if is_late or now() >= began + timing.program_start_s:
-                raise _no_repl(pane, f"{state.foreground_cmd} is at its prompt")
+            if self._is_late(after_s=self._timing.program_start_s):
+                raise _no_repl(self._pane, f"{state.foreground_cmd} is at its prompt")
         elif state.waiting_for is not None or not state.is_known:
-            line = await tmux.capture.text_before_cursor(pane)
-            is_behind = tmux.streams.is_own_pane(pane) and not _has_line_at_end(stream, line)
-            wanted_s = timing.stream_lag_s if is_behind else _wanted_silence_s(line, state, timing)
-            trace.debug(
-                "a program waits", program=state.foreground_cmd, is_behind=is_behind, wants_s=wanted_s
-            )
-            if is_late or now() - changed >= wanted_s:
-                prompt = recognize_prompt(line, state.foreground_cmd, search=search)
-                return _refuse_other_text(pane, ReadyProgram(row, state, line, prompt))
-        elif is_late:
+            return await self._check_prompt(row, state, is_late=self._is_late())
+        elif self._is_late():
             raise Refused(
-                f"{state.foreground_cmd} in pane {pane} is busy; nothing was typed.",
+                f"{state.foreground_cmd} in pane {self._pane} is busy; nothing was typed.",
                 "Wait with watch-pane, or interrupt it with C-c.",
             )
-        await asyncio.sleep(timing.ready_check_s)
+        return None
+
+    async def _check_prompt(self, row: Pane, state: ForegroundState, *, is_late: bool) -> ReadyProgram | None:
+        """Return the program if the line at the cursor has stood there for long enough to be its prompt."""
+        timing, program = self._timing, state.foreground_cmd
+        line = await self._tmux.capture.text_before_cursor(self._pane)
+        is_behind = self._tmux.streams.is_own_pane(self._pane) and not _has_line_at_end(self._stream, line)
+        wanted_s = timing.stream_lag_s if is_behind else _wanted_silence_s(line, state, timing)
+        self._trace.debug("a program waits", program=program, is_behind=is_behind, wants_s=wanted_s)
+        if not is_late and self._now() - self._last_output < wanted_s:
+            return None
+        prompt = recognize_prompt(line, program, search=self._search)
+        return _refuse_other_text(self._pane, ReadyProgram(row, state, line, prompt))
+
+    def _is_late(self, *, after_s: float = math.inf) -> bool:
+        """Return whether the deadline has passed, or so many seconds since the wait began."""
+        return self._now() >= min(self._deadline, self._began + after_s)
 
 
 async def _read_pane(tmux: Tmux, pane: PaneId) -> tuple[Pane, ForegroundState]:
