@@ -256,30 +256,39 @@ class PromptWaiter:
 
         `shell` is the innermost one that is known; another program or another shell has the foreground.
         """
-        pane, timing, activity = self._pane, self._pane.timing, self._pane.activity
+        pane, timing = self._pane, self._pane.timing
         is_starting = self._is_starting and (shell is None or shell.phase is Phase.STARTING)
-        is_busy = activity.silence_s() < (timing.start_s if is_starting else timing.busy_s)
+        is_busy = pane.activity.silence_s() < (timing.start_s if is_starting else timing.busy_s)
         if is_busy and (is_starting or not self._is_waiting_long(timing.occupied_s)):
             return _BUSY
         state = await pane.read_state()
         line = await pane.tmux.capture.text_before_cursor(pane.pane)
-        if state.waiting_for == "shell":
-            if is_busy:
-                return _BUSY
-            if shell is not None and state.foreground_pid == shell.pid:
-                if shell.phase is Phase.PROMPT:
-                    return _JUST_ENDED
-                if shell.phase is Phase.RUNNING and not pane.is_replaced(shell):
-                    return _SHELL_READS
-                if await self._is_prompt_by_key(shell):
-                    return None
-                pane.stack.drop(shell, "The shell was replaced by another, or prints our marks no more.")
-        elif is_busy or not await self._is_remote_prompt(state, line):
-            return await self._describe_front(state, line, is_starting=is_starting)
+        if state.waiting_for != "shell":
+            if is_busy or not await self._is_remote_prompt(state, line):
+                return await self._describe_front(state, line, is_starting=is_starting)
+        elif is_busy:
+            return _BUSY
+        elif shell is not None and state.foreground_pid == shell.pid:
+            if (obstacle := self._judge_known_shell(shell)) is not None:
+                return obstacle
+            if await self._is_prompt_by_key(shell):
+                return None
+            pane.stack.drop(shell, "The shell was replaced by another, or prints our marks no more.")
+        return await self._load_marks(state, line)
+
+    def _judge_known_shell(self, shell: NestedShell) -> Obstacle | None:
+        """Return why a known shell that reads takes no command; None if its prompt has lost our marks."""
+        if shell.phase is Phase.PROMPT:
+            return _JUST_ENDED
+        is_same = shell.phase is Phase.RUNNING and not self._pane.is_replaced(shell)
+        return _SHELL_READS if is_same else None
+
+    async def _load_marks(self, state: ForegroundState, line: str) -> Obstacle | None:
+        """Load our marks into the shell in front, unless the command is meant for another shell."""
         if self._is_meant_for_other(state):
             return _NOT_AT_PROMPT
         try:
-            text = await MarkLoader(pane).load(state, line)
+            text = await MarkLoader(self._pane).load(state, line)
         except TicketRefused:
             return _OTHER_BEFORE  # another muxpilot has typed at the same moment
         return PERSON_TYPED if text is not None else None
