@@ -246,21 +246,17 @@ class CommandRun:
         return await self._judge_waiting(state, shown)
 
     async def _judge_waiting(self, state: ForegroundState, shown: CursorLine) -> bool:
-        command, pane, line = self._command, self._pane, shown.text
+        """Note what the command waits for, as the system and the screen show it.
+
+        Return True if the next queued command may be typed into it, because it has opened a shell or ended.
+        """
+        command, line = self._command, shown.text
         if self._is_line_untaken(state):
             command.trace.debug("not checked: the shell has not taken the line yet")
             return False
-        if may_ask_for_end(pane, self._shell, command, state):
-            if not self._is_quiet:
-                return False  # the marks may be on their way
-            if await end_unseen(pane, self._shell, command, state=state, line=line):
-                return True
-        elif self._has_ended_in_gap(state, line):
-            pane.stack.drop(self._shell, ENDED_UNSEEN)
-            return True
-        if self._has_lost_marks(state):
-            # The marks may be on their way.
-            return self._is_quiet and await self._continue_without_marks(state, line)
+        is_over = await self._check_unmarked_end(state, line)
+        if is_over is not None:
+            return is_over
         if state.is_remote and not state.is_known and await self._is_full_screen():
             self._report_full_screen(state)
             return False
@@ -268,14 +264,36 @@ class CommandRun:
             command.trace.debug("the command opened a shell", evidence=state.evidence)
             command.set_waiting("shell", f"It has opened a shell, which is at its prompt: {line.strip()!r}.")
             return True
-        kind = self._find_input_kind(state, shown)
+        self._report_input(state, shown)
+        return False
+
+    async def _check_unmarked_end(self, state: ForegroundState, line: str) -> bool | None:
+        """Return whether the command has ended without our marks; None if nothing speaks for that.
+
+        While the pane is not quiet the marks may be on their way. False then leaves it to the next check.
+        """
+        pane = self._pane
+        if may_ask_for_end(pane, self._shell, self._command, state):
+            if not self._is_quiet:
+                return False
+            if await end_unseen(pane, self._shell, self._command, state=state, line=line):
+                return True
+        elif self._has_ended_in_gap(state, line):
+            pane.stack.drop(self._shell, ENDED_UNSEEN)
+            return True
+        if self._has_lost_marks(state):
+            return self._is_quiet and await self._continue_without_marks(state, line)
+        return None
+
+    def _report_input(self, state: ForegroundState, shown: CursorLine) -> None:
+        """Note which kind of input the command waits for, if it waits for any."""
+        command, kind = self._command, self._find_input_kind(state, shown)
         if command.trace.is_debug:
-            silence_ms = round(pane.activity.silence_s() * 1000)
+            silence_ms = round(self._pane.activity.silence_s() * 1000)
             command.trace.debug(
                 "checked for input", waits_for=kind, evidence=state.evidence, silence_ms=silence_ms
             )
-        command.set_waiting(kind, describe_input(kind, state, line) if kind else None)
-        return False
+        command.set_waiting(kind, describe_input(kind, state, shown.text) if kind else None)
 
     def _is_line_untaken(self, state: ForegroundState) -> bool:
         """Return whether the shell reads because our line has not reached it yet, not for its command."""
