@@ -15,6 +15,7 @@ from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_policy import CommandPolicy
 from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines
+from muxpilot.shells.known_commands import KnownCommands
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandPaneLock
 from muxpilot.shells.pane_exit import close_abandoned_pane
@@ -30,8 +31,6 @@ CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 OUTPUT_LIMIT_BYTES = 64 << 20
 KEPT_COMMANDS = 1000
 KEPT_S = 240 * 60.0
-# So many more are kept until they are asked for: to look for old ones with each new one would cost too much.
-_SURPLUS = 100
 
 
 class CommandRegistry:
@@ -57,13 +56,14 @@ class CommandRegistry:
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
         self.agent_lines = AgentLines()
-        self._commands: dict[str, Command] = {}
         self._limits = RecordLimits(kept_commands, kept_s)
+        self.told_commands = ToldCommands()
+        self._known = KnownCommands(
+            self._limits, self.told_commands, forget_every_s=self.timing.forget_every_s
+        )
         self.archive = CommandArchive(output_limit_bytes, self._limits)
         self.policy = CommandPolicy()
-        self.told_commands = ToldCommands()
         self._opening = asyncio.Lock()
-        self._forgot_at = time.monotonic()
 
     async def submit(
         self,
@@ -91,8 +91,8 @@ class CommandRegistry:
             command = Command(tmux.socket, pane, text, output, delay_s, may_queue=may_queue)
             command.trace = shell.trace.child(command=command.id)
             await self._bind(shell, command)
-            self._forget_old_commands(allowed_surplus=_SURPLUS)
-            self._commands[command.id] = command
+            self._known.forget_old(is_exact=False)
+            self._known.add(command)
             if prepare is not None:
                 prepare(command)
             shell.submit(command, call=call)
@@ -126,7 +126,7 @@ class CommandRegistry:
 
     def _raise_refusal(self, command: Command) -> None:
         if command.refusal is not None:
-            self._commands.pop(command.id, None)
+            self._known.remove(command.id)
             raise command.refusal
 
     async def wait_for_result(self, command: Command, timeout_s: float) -> bool:
@@ -178,8 +178,8 @@ class CommandRegistry:
                 output_limit=self._output_limit_bytes,
                 limits=self._limits,
                 may_run=lambda text: self.policy.may_run(tmux, pane, text),
-                on_command=self._register,
-                on_refused=lambda command: self._forget(command.id),
+                on_command=self._known.add_foreign,
+                on_refused=lambda command: self._known.remove(command.id),
                 has_hint=self._has_hint,
                 timing=self.timing,
             )
@@ -191,18 +191,10 @@ class CommandRegistry:
         """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
 
-    def _register(self, command: Command) -> None:
-        """Take note of a command that another muxpilot was asked for."""
-        self._commands.setdefault(command.id, command)
-
-    def _forget(self, command_id: str) -> None:
-        self._commands.pop(command_id, None)
-        self.told_commands.forget(command_id)
-
     def get_command(self, command_id: str) -> Command:
         """Return a command that this muxpilot knows; raise BadInput if it does not."""
-        self._forget_old_commands()
-        command = self._commands.get(command_id)
+        self._known.forget_old()
+        command = self._known.find(command_id)
         if command is None:
             raise _not_found(command_id)
         return command
@@ -212,8 +204,8 @@ class CommandRegistry:
 
         Raise BadInput if there is none, or not any more.
         """
-        self._forget_old_commands()
-        known = self._commands.get(command_id)
+        self._known.forget_old()
+        known = self._known.find(command_id)
         if known is None:
             found = await self._find_recorded(tmux, command_id)
             if found is None:
@@ -222,8 +214,8 @@ class CommandRegistry:
             if recorded.end is None:
                 await self._open_for(tmux, pane)
                 recorded = await self._read_again(tmux, pane, recorded)
-            known = self._commands.get(command_id) or await self.archive.restore(tmux, pane, recorded)
-            self._commands[command_id] = known
+            known = self._known.find(command_id) or await self.archive.restore(tmux, pane, recorded)
+            self._known.add(known)
         shell = self._find_pane_of(known)
         if shell is not None and shell.end_reason is None:
             shell.shared_commands.sync()
@@ -241,7 +233,7 @@ class CommandRegistry:
         if shell is not None and shell.end_reason is None:
             shell.shared_commands.sync()
         found = None
-        if recorded.id not in self._commands:
+        if recorded.id not in self._known:
             found = await self._find_recorded(tmux, recorded.id)
         return found[1] if found is not None else recorded
 
@@ -256,8 +248,8 @@ class CommandRegistry:
     async def _end_commands_of(self, tmux: Tmux, pane: PaneId) -> None:
         """Find out how the commands of a dead pane have ended, then close the pane if that is ours to do."""
         for place, recorded in await self.archive.list_all(tmux):
-            if place == pane and recorded.end is None and recorded.id not in self._commands:
-                self._commands[recorded.id] = await self.archive.restore(tmux, pane, recorded)
+            if place == pane and recorded.end is None and recorded.id not in self._known:
+                self._known.add(await self.archive.restore(tmux, pane, recorded))
         await close_abandoned_pane(tmux, pane)
 
     async def recover(self, tmux: Tmux) -> None:
@@ -278,7 +270,7 @@ class CommandRegistry:
         found: list[tuple[PaneId, RecordedCommand]] = []
         with suppress(NoServer):
             for place, recorded in await self.archive.list_all(tmux):
-                if recorded.id in self._commands or pane not in (None, place):
+                if recorded.id in self._known or pane not in (None, place):
                     continue
                 if recorded.end is None:
                     await self.find_command(tmux, recorded.id)
@@ -288,13 +280,8 @@ class CommandRegistry:
 
     def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
         """Return all commands that are kept; those of one server, or of one pane there."""
-        self._forget_old_commands()
-        found = [
-            command
-            for command in self._commands.values()
-            if socket in (None, command.socket) and pane in (None, command.pane)
-        ]
-        return sorted(found, key=lambda command: command.submitted_at)
+        self._known.forget_old()
+        return self._known.list(socket, pane)
 
     async def wait_until_done_or_waiting(self, command: Command, timeout_s: float) -> bool:
         """Wait until a command has ended or waits for input. Return False if neither happened in time."""
@@ -326,7 +313,7 @@ class CommandRegistry:
         command = Command(tmux.socket, pane, text, CommandOutput(), status=CommandStatus.RUNNING)
         command.reason = "The text was only typed; nothing of it is tracked."
         command.is_tracked, command.ended_at = False, command.submitted_at
-        self._commands[command.id] = command
+        self._known.add(command)
         return command
 
     async def cancel(self, command: Command, check_key_press: CheckKeyPress) -> None:
@@ -368,8 +355,7 @@ class CommandRegistry:
         """Stop following all panes, and end all commands."""
         panes, self._panes = self._panes, {}
         await asyncio.gather(*(shell.close() for shell in panes.values()))
-        for command in self._commands.values():
-            command.output.close()
+        self._known.close()
 
     def _find_pane_of(self, command: Command) -> PaneCommands | None:
         return self._panes.get((command.socket, command.pane))
@@ -377,21 +363,6 @@ class CommandRegistry:
     async def _close_ended_panes(self) -> None:
         for key in [key for key, shell in self._panes.items() if shell.end_reason is not None]:
             await self._panes.pop(key).close()
-
-    def _forget_old_commands(self, *, allowed_surplus: int = 0) -> None:
-        """Forget ended commands that are too many or too old, but look for them only now and then."""
-        now = time.monotonic()
-        is_soon = now < self._forgot_at + self.timing.forget_every_s
-        if len(self._commands) <= self._limits.most + allowed_surplus and is_soon:
-            return
-        self._forgot_at = now
-        ended = [command for command in self._commands.values() if command.ended_at is not None]
-        surplus = max(0, len(ended) - self._limits.most)
-        for index, command in enumerate(ended):
-            if index < surplus or now - (command.ended_at or now) > self._limits.kept_s:
-                del self._commands[command.id]
-                self.told_commands.forget(command.id)
-                command.output.close()
 
 
 def _not_found(command_id: str) -> BadInput:
