@@ -219,7 +219,7 @@ def _allow_taking_over(services: Services, dispatch: Dispatch) -> None:
         )
 
     services.shells.policy.may_run = may_run
-    services.jobs.on_open = services.shells.recover
+    services.jobs.on_open = services.shells.finder.recover
     services.recordings.may_record = may_record
     services.watches.may_watch = may_watch
     services.watches.plan_taken_over = plan_watches_of_others(services)

@@ -147,9 +147,9 @@ async def test_what_other_muxpilots_do_in_hidden_panes_is_not_listed(
         watches = [
             await other.call("notify-when", paneId=pane, triggers="exit", timeout=60) for pane in (one, two)
         ]
-        await it.app.services.shells.recover(it.app.servers.default)
+        await it.app.services.shells.finder.recover(it.app.servers.default)
         # This muxpilot knows the commands of both panes: it may have to take them over.
-        await it.app.services.shells.list_recorded(it.app.servers.default)
+        await it.app.services.shells.finder.list_recorded(it.app.servers.default)
         with pytest.raises(NotFound):
             await it.app.services.watches.find(it.app.servers.default, "none")
         listed = {row["commandId"] for row in (await it.call("list-commands"))["commands"]}

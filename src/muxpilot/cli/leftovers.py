@@ -156,7 +156,7 @@ async def _find_used_panes(app: App) -> frozenset[PaneId]:
     owners = tmux.streams.journals.owners
     ended = [
         pane
-        for pane, recorded in await shells.list_recorded(tmux)
+        for pane, recorded in await shells.finder.list_recorded(tmux)
         if owners is not None and owners.state(recorded.owner) is not OwnerState.DEAD
     ]
     return frozenset([*ended, *(each.pane for each in shells.list_commands(tmux.socket) if each.is_foreign)])

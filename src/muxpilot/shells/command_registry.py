@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 
-from muxpilot.errors import BadInput, NoServer, NotFound, PaneDead, Refused
+from muxpilot.errors import PaneDead, Refused
 from muxpilot.shells.command import Command
 from muxpilot.shells.command_archive import CommandArchive
+from muxpilot.shells.command_finder import CommandFinder
 from muxpilot.shells.command_output import CommandOutput
 from muxpilot.shells.command_phases import CommandStatus
 from muxpilot.shells.command_policy import CommandPolicy
-from muxpilot.shells.command_records import RecordedCommand
 from muxpilot.shells.half_typed import AgentLines
-from muxpilot.shells.known_commands import KnownCommands
+from muxpilot.shells.known_commands import KnownCommands, command_not_found
 from muxpilot.shells.pane_commands import PaneCommands
 from muxpilot.shells.pane_context import CommandPaneLock
-from muxpilot.shells.pane_exit import close_abandoned_pane
 from muxpilot.shells.pane_log import RecordLimits
 from muxpilot.shells.told_commands import ToldCommands
 from muxpilot.shells.type_command import validate_command
@@ -62,6 +60,7 @@ class CommandRegistry:
             self._limits, self.told_commands, forget_every_s=self.timing.forget_every_s
         )
         self.archive = CommandArchive(output_limit_bytes, self._limits)
+        self.finder = CommandFinder(self, self._known, self.archive)
         self.policy = CommandPolicy()
         self._opening = asyncio.Lock()
 
@@ -141,7 +140,7 @@ class CommandRegistry:
             if left_s <= 0:
                 break
             await command.wait_for_change(min(left_s, self.timing.queue_check_s), since=command.changes)
-            shell = self._find_pane_of(command)
+            shell = self.find_pane_of(command)
             occupant = shell.find_occupant(command) if shell is not None else None
             if occupant is not None and shell is not None and command.status is CommandStatus.QUEUED:
                 shell.withdraw(command)
@@ -152,7 +151,7 @@ class CommandRegistry:
 
     def find_server(self, command: Command) -> Tmux | None:
         """Return the tmux server of a command's pane, if that is open."""
-        shell = self._find_pane_of(command)
+        shell = self.find_pane_of(command)
         return shell.pane.tmux if shell is not None else None
 
     async def open_pane(self, tmux: Tmux, pane: PaneId) -> PaneCommands:
@@ -191,92 +190,17 @@ class CommandRegistry:
         """Return the shells of a pane, if it was opened."""
         return self._panes.get((tmux.socket, pane))
 
+    def find_pane_of(self, command: Command) -> PaneCommands | None:
+        """Return the shells of a command's pane, if that is open."""
+        return self._panes.get((command.socket, command.pane))
+
     def get_command(self, command_id: str) -> Command:
         """Return a command that this muxpilot knows; raise BadInput if it does not."""
         self._known.forget_old()
         command = self._known.find(command_id)
         if command is None:
-            raise _not_found(command_id)
+            raise command_not_found(command_id)
         return command
-
-    async def find_command(self, tmux: Tmux, command_id: str) -> Command:
-        """Return a command, of whichever muxpilot; one that is not known here must be of this server.
-
-        Raise BadInput if there is none, or not any more.
-        """
-        self._known.forget_old()
-        known = self._known.find(command_id)
-        if known is None:
-            found = await self._find_recorded(tmux, command_id)
-            if found is None:
-                raise _not_found(command_id)
-            pane, recorded = found
-            if recorded.end is None:
-                await self._open_for(tmux, pane)
-                recorded = await self._read_again(tmux, pane, recorded)
-            known = self._known.find(command_id) or await self.archive.restore(tmux, pane, recorded)
-            self._known.add(known)
-        shell = self._find_pane_of(known)
-        if shell is not None and shell.end_reason is None:
-            shell.shared_commands.sync()
-        return known
-
-    async def _find_recorded(self, tmux: Tmux, command_id: str) -> tuple[PaneId, RecordedCommand] | None:
-        try:
-            return await self.archive.find(tmux, command_id)
-        except NoServer:
-            return None  # a server that is not running has no panes
-
-    async def _read_again(self, tmux: Tmux, pane: PaneId, recorded: RecordedCommand) -> RecordedCommand:
-        """Return the record of a command as it is now: it may have ended while its pane was opened."""
-        shell = self.find_pane(tmux, pane)
-        if shell is not None and shell.end_reason is None:
-            shell.shared_commands.sync()
-        found = None
-        if recorded.id not in self._known:
-            found = await self._find_recorded(tmux, recorded.id)
-        return found[1] if found is not None else recorded
-
-    async def _open_for(self, tmux: Tmux, pane: PaneId) -> None:
-        """Open a pane that has unfinished commands; they are known then. A pane that is gone has ended."""
-        with suppress(NotFound):
-            try:
-                await self.open_pane(tmux, pane)
-            except PaneDead:
-                await self._end_commands_of(tmux, pane)
-
-    async def _end_commands_of(self, tmux: Tmux, pane: PaneId) -> None:
-        """Find out how the commands of a dead pane have ended, then close the pane if that is ours to do."""
-        for place, recorded in await self.archive.list_all(tmux):
-            if place == pane and recorded.end is None and recorded.id not in self._known:
-                self._known.add(await self.archive.restore(tmux, pane, recorded))
-        await close_abandoned_pane(tmux, pane)
-
-    async def recover(self, tmux: Tmux) -> None:
-        """Look after the commands of a server whose muxpilot is gone."""
-        for pane in await self.archive.list_abandoned_panes(tmux):
-            await self._open_for(tmux, pane)
-        for row in await tmux.panes.list():
-            if row.is_dead:
-                await close_abandoned_pane(tmux, row.id)
-
-    async def list_recorded(
-        self, tmux: Tmux, pane: PaneId | None = None
-    ) -> list[tuple[PaneId, RecordedCommand]]:
-        """Return the commands of a server, or of one pane there, that this muxpilot does not know.
-
-        Those that have not ended are known afterwards: their panes are opened.
-        """
-        found: list[tuple[PaneId, RecordedCommand]] = []
-        with suppress(NoServer):
-            for place, recorded in await self.archive.list_all(tmux):
-                if recorded.id in self._known or pane not in (None, place):
-                    continue
-                if recorded.end is None:
-                    await self.find_command(tmux, recorded.id)
-                else:
-                    found.append((place, recorded))
-        return found
 
     def list_commands(self, socket: str | None = None, pane: PaneId | None = None) -> Sequence[Command]:
         """Return all commands that are kept; those of one server, or of one pane there."""
@@ -296,7 +220,7 @@ class CommandRegistry:
 
     async def recheck_and_wait(self, command: Command, timeout_s: float) -> bool:
         """Wait as above for a command that was said to wait: it may have got its answer meanwhile."""
-        shell = self._find_pane_of(command)
+        shell = self.find_pane_of(command)
         if shell is not None and command.is_foreign:
             shell.watch_foreign(command)
         if timeout_s and shell is not None and command.waiting_for not in (None, "shell", "rest"):
@@ -318,7 +242,7 @@ class CommandRegistry:
 
     async def cancel(self, command: Command, check_key_press: CheckKeyPress) -> None:
         """Take a command out of the queue, or interrupt it with Ctrl-C, if a key may be pressed there."""
-        shell = self._find_pane_of(command)
+        shell = self.find_pane_of(command)
         if not command.is_tracked:
             raise Refused("The command was only typed, and is not tracked.", "Press C-c with send-keys.")
         if command.status.is_final or shell is None:
@@ -338,7 +262,7 @@ class CommandRegistry:
 
     def withdraw(self, command: Command) -> bool:
         """Take a command out of the queue. Return whether it had not begun."""
-        shell = self._find_pane_of(command)
+        shell = self.find_pane_of(command)
         if command.status is not CommandStatus.QUEUED or shell is None:
             return False
         command.is_cancelled = True
@@ -357,15 +281,6 @@ class CommandRegistry:
         await asyncio.gather(*(shell.close() for shell in panes.values()))
         self._known.close()
 
-    def _find_pane_of(self, command: Command) -> PaneCommands | None:
-        return self._panes.get((command.socket, command.pane))
-
     async def _close_ended_panes(self) -> None:
         for key in [key for key, shell in self._panes.items() if shell.end_reason is not None]:
             await self._panes.pop(key).close()
-
-
-def _not_found(command_id: str) -> BadInput:
-    return BadInput(
-        f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
-    )

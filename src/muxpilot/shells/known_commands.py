@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from muxpilot.errors import BadInput
 from muxpilot.shells.command import Command
 from muxpilot.shells.pane_log import RecordLimits
 from muxpilot.shells.told_commands import ToldCommands
@@ -78,3 +79,10 @@ class KnownCommands:
         """Release the output of all commands."""
         for command in self._commands.values():
             command.output.close()
+
+
+def command_not_found(command_id: str) -> BadInput:
+    """Return the error for an id that no command has."""
+    return BadInput(
+        f"Command {command_id[:40]!r} not found.", "Use the commandId that execute-command answered."
+    )

@@ -113,7 +113,7 @@ async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, dela
 
 async def _find_command(ctx: Context, command_id: str) -> Command:
     """Return a command. Refuse a call that names another server than the one where the command runs."""
-    command = await ctx.services.shells.find_command(ctx.tmux, command_id)
+    command = await ctx.services.shells.finder.find_command(ctx.tmux, command_id)
     if ctx.names_server and command.socket != ctx.tmux.socket:
         raise Refused(
             f"Command {command_id!r} runs on another tmux server.",
@@ -163,7 +163,7 @@ async def list_commands(
 ) -> CommandList:
     """List the commands that were run, oldest first."""
     names_one_server = pane_id is not None or ctx.names_server
-    recorded = await ctx.services.shells.list_recorded(ctx.tmux, pane_id)
+    recorded = await ctx.services.shells.finder.list_recorded(ctx.tmux, pane_id)
     commands = ctx.services.shells.list_commands(ctx.tmux.socket if names_one_server else None, pane_id)
     if pane_id is not None and not commands and not recorded:
         await ctx.tmux.panes.get(pane_id)  # raises NotFound if there is no such pane

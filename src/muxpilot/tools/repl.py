@@ -70,7 +70,7 @@ async def run_in_repl(
         await ctx.services.pane_readers.follow(ctx.tmux, pane_id)
         command = _find_running(ctx, pane_id)
         if command is None:  # a muxpilot that is gone may have started it
-            await ctx.services.shells.list_recorded(ctx.tmux, pane_id)
+            await ctx.services.shells.finder.list_recorded(ctx.tmux, pane_id)
             command = _find_running(ctx, pane_id)
         before = await _read_line_before(ctx, pane_id)
         reply = await run_dialogue(
