@@ -11,8 +11,9 @@ import pytest
 from muxpilot.timing import WatchTiming
 from muxpilot.tmux import Pane, PaneId, PaneStream, SessionId, WindowId
 from muxpilot.tmux.streams import ExitStatus
-from muxpilot.watch.pane_watch import PaneWatch, WatchEvent, next_state_check
+from muxpilot.watch.pane_watch import PaneWatch, WatchEvent
 from muxpilot.watch.progress import MODES, ProgressMode, ProgressReporter
+from muxpilot.watch.state_checks import next_state_check
 from muxpilot.watch.triggers import parse_triggers
 from muxpilot.watch.watch_start import WatchStart
 from tests.rigs.waiting import eventually

@@ -22,6 +22,7 @@ from muxpilot.watch.foreground import ForegroundTracker
 from muxpilot.watch.mark_tracker import MarkTracker
 from muxpilot.watch.probes import Probes
 from muxpilot.watch.progress import ProgressReporter
+from muxpilot.watch.state_checks import StateChecks
 from muxpilot.watch.trigger import (
     COMMAND_INCOMPLETE,
     NEVER,
@@ -90,9 +91,7 @@ class PaneWatch:
         self._reads_state = any(trigger.reads_state for trigger in triggers)
         self._lines = 0
         self._open_line_due = self._rows_due = NEVER
-        self._state_due = self._first_state_check()
-        self._state_checks = 0
-        self._state_checked_at = self.began
+        self._state_checks = StateChecks(self._timing, self.began, due=self._first_state_check())
         self._exit_code: int | None = None
         self._read_offset = start.offset
         self._fired: Fired = {}
@@ -164,7 +163,7 @@ class PaneWatch:
             self.began + self._timeout_s,
             self._open_line_due,
             self._rows_due,
-            self._state_due,
+            self._state_checks.due,
             self._progress.due,
             *(due for _, due, _ in self._alarms()),
         )
@@ -233,9 +232,7 @@ class PaneWatch:
             self._rows_due = min(self._rows_due, self._open_line_due)
         if self._reads_state:
             self._foreground.note_output(data, now)
-            pauses = self._timing.state_checks_s
-            self._state_checks = 0
-            self._state_due = min(now + pauses[0], self._state_checked_at + pauses[-1])
+            self._state_checks.note_output(now)
         self._lines += matches.lines
         self._progress.note_lines(matches.lines)
         if self._trace.is_debug:
@@ -252,7 +249,8 @@ class PaneWatch:
     def _end(self, end: End, now: float) -> None:
         self.stream_end = end
         self._fire(self._matcher.match_open_line(), "last line")
-        self._open_line_due = self._rows_due = self._state_due = NEVER
+        self._open_line_due = self._rows_due = NEVER
+        self._state_checks.stop()
         self._trace.debug("stream ended", status=end.status, reason=end.reason)
         if self._start.is_incomplete():
             self._over = WatchEvent(COMMAND_INCOMPLETE, end.reason)
@@ -277,7 +275,7 @@ class PaneWatch:
             self._rows_due = NEVER
             rows = await self._start.screen.read_changed_rows()
             self._fire(self._matcher.match_rows(rows), "screen")
-        if now >= self._state_due:
+        if now >= self._state_checks.due:
             await self._check_state(now)
         self._fire({index: detail for index, due, detail in self._alarms() if now >= due}, "clock")
         self._progress.report_if_due(now)
@@ -289,8 +287,7 @@ class PaneWatch:
 
     async def _check_state(self, now: float) -> None:
         """Look at the foreground program, ever less often: it may begin to read without any output."""
-        self._state_due = next_state_check(now, self._state_checks, self._timing)
-        self._state_checks, self._state_checked_at = self._state_checks + 1, now
+        self._state_checks.note_check(now)
         if not self._start.has_begun():
             self._trace.debug("state not read", reason="the command is still queued")
             return
@@ -364,16 +361,6 @@ class PaneWatch:
                 ignored_echoes=self._matcher.ignored_echoes,
             )
         return event
-
-
-def next_state_check(now: float, checks: int, timing: WatchTiming) -> float:
-    """Return when to look at the foreground program again, after so many looks in silence.
-
-    All watches in which nothing happens look at the same moments.
-    """
-    pause_s = timing.state_checks_s[min(checks, len(timing.state_checks_s) - 1)]
-    due, shared_s = now + pause_s, timing.shared_check_s
-    return due // shared_s * shared_s if pause_s >= 2 * shared_s else due
 
 
 async def _wait_for_first(tasks: Iterable[asyncio.Task[Any] | None], due: float) -> None:
