@@ -29,6 +29,7 @@ from muxpilot.records import record
 from muxpilot.resources import LiveSource, Resources
 from muxpilot.shell_table.startup import ShellStart
 from muxpilot.shells.command_registry import CommandRegistry
+from muxpilot.shells.pane_log import RecordLimits
 from muxpilot.timing import Timing
 from muxpilot.tmux import PaneId, SessionId, Tmux
 from muxpilot.tmux.own_panes import OwnPanes
@@ -283,8 +284,9 @@ def _build_shells(settings: Settings, locks: PaneLocks, timing: Timing) -> Comma
         locks.hold_for_typing,
         locks.hold_for_submission,
         output_limit_bytes=keep.output_cap_bytes,
-        kept_commands=keep.completed_max_entries or sys.maxsize,
-        kept_s=60.0 * keep.completed_retention_minutes,
+        limits=RecordLimits(
+            most=keep.completed_max_entries or sys.maxsize, kept_s=60.0 * keep.completed_retention_minutes
+        ),
         has_hint=settings.shell_type != "auto",
         timing=timing.shells,
     )

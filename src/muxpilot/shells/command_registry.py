@@ -27,8 +27,6 @@ from muxpilot.tmux import PaneId, Tmux
 CheckKeyPress = Callable[[Tmux, PaneId], Awaitable[None]]
 
 OUTPUT_LIMIT_BYTES = 64 << 20
-KEPT_COMMANDS = 1000
-KEPT_S = 240 * 60.0
 
 
 class CommandRegistry:
@@ -40,8 +38,7 @@ class CommandRegistry:
         submission_lock: CommandPaneLock,
         *,
         output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
-        kept_commands: int = KEPT_COMMANDS,
-        kept_s: float = KEPT_S,
+        limits: RecordLimits | None = None,
         has_hint: bool = False,
         timing: ShellTiming | None = None,
     ) -> None:
@@ -54,7 +51,7 @@ class CommandRegistry:
         self._has_hint = has_hint
         self._panes: dict[tuple[str, PaneId], PaneCommands] = {}
         self.agent_lines = AgentLines()
-        self._limits = RecordLimits(kept_commands, kept_s)
+        self._limits = limits or RecordLimits()
         self.told_commands = ToldCommands()
         self._known = KnownCommands(
             self._limits, self.told_commands, forget_every_s=self.timing.forget_every_s
