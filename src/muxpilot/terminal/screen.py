@@ -7,21 +7,15 @@ the sequences do. `./dev proof terminal` compares this model with a real tmux.
 from __future__ import annotations
 
 from muxpilot.terminal.escapes import SGR
-from muxpilot.terminal.line_drawing import DRAWN_CHARS, LINE_DRAWING
+from muxpilot.terminal.joined_chars import join_char
+from muxpilot.terminal.line_drawing import LINE_DRAWING
 from muxpilot.terminal.pen import Pen, SavedCursor
 from muxpilot.terminal.rows import BLANK, CONTINUED, TAB, Row
 from muxpilot.terminal.screen_sequences import apply_token
 from muxpilot.terminal.shape import ScreenShape
 from muxpilot.terminal.style import PLAIN, CellStyle
 from muxpilot.terminal.tokens import Tokenizer
-from muxpilot.terminal.width import (
-    AS_EMOJI,
-    JOINER,
-    EmojiCells,
-    cell_width,
-    joins_wide_cell,
-    width_of_cell,
-)
+from muxpilot.terminal.width import EmojiCells, cell_width, width_of_cell
 
 _TAB = 8
 # tmux keeps at most so many bytes in a cell; since 3.6 more.
@@ -49,7 +43,7 @@ class Screen:
         self._main_style = PLAIN
         self.last_char = ""  # what REP repeats
         self.is_cursor_visible = True
-        self._is_joiner_pending = False
+        self.is_joiner_pending = False  # a joiner came last, and joins what comes next (tmux 3.3)
         self._tokens = Tokenizer(has_lines=not has_styles)
         self.reset_modes()
 
@@ -131,7 +125,7 @@ class Screen:
 
     def _free_half(self, row: Row) -> None:
         """Make a blank of half a wide character at the cursor, if what is before it is another character."""
-        first = self._find_start(self.x)
+        first = self.find_start(self.x)
         if self._is_narrow(row.cells[first]):
             row.cells[first + 1 : self.x + 1] = [BLANK] * (self.x - first)
 
@@ -143,16 +137,12 @@ class Screen:
         """Print a character of any width."""
         if char.isascii():
             self._print_narrow(char)
-        elif not (self._join(char) if self.shape.emoji else self._combine(char)):
+        elif not join_char(self, char):
             self._print_cell(char, cell_width(char, emoji=self.shape.emoji))
 
     def _print_cell(self, char: str, width: int) -> None:
         """Print a character as a cell of its own."""
-        if (
-            not self.wraps
-            and width > 1
-            and (width > self.columns or self.columns - width < self.x < self.columns)
-        ):
+        if not self.wraps and self._is_cut_off(width):
             return
         if self.inserts:
             self._make_room(width)
@@ -160,16 +150,25 @@ class Screen:
             self._wrap()
         if self.x > self.columns - width:
             return
+        self._put_cell(char, width)
+        last = self.columns - (not self.wraps)
+        self.x = min(self.x + width, last) if width <= last else width  # tmux: an unsigned number below zero
+
+    def _is_cut_off(self, width: int) -> bool:
+        """Return whether tmux drops a wide character at the right edge, where rows do not wrap."""
+        return width > 1 and (width > self.columns or self.columns - width < self.x < self.columns)
+
+    def _put_cell(self, char: str, width: int) -> None:
+        """Put a character at the cursor. For a plain blank tmux adds no cells to a row."""
         row = self.row(self.y)
         is_special = self.inserts or self.pen.draws[self.pen.shift]
         is_blank = char == " " and self.style in (None, PLAIN) and not is_special
-        if not (is_blank and self.x >= self._count_allocated(row)):  # tmux leaves such a cell alone
-            before = (row.cells[self.x : self.x + 1] or [BLANK])[0]
-            is_narrow = self._is_older and before not in (CONTINUED, TAB) and self._is_narrow(before)
-            cells = [char, *[CONTINUED] * (width - 1)]
-            row.put(self.x, cells, self.style, keeps_half=is_narrow or before == BLANK)
-        last = self.columns - (not self.wraps)
-        self.x = min(self.x + width, last) if width <= last else width  # tmux: an unsigned number below zero
+        if is_blank and self.x >= self._count_allocated(row):
+            return
+        before = (row.cells[self.x : self.x + 1] or [BLANK])[0]
+        is_narrow = self._is_older and before not in (CONTINUED, TAB) and self._is_narrow(before)
+        cells = [char, *[CONTINUED] * (width - 1)]
+        row.put(self.x, cells, self.style, keeps_half=is_narrow or before == BLANK)
 
     def _make_room(self, width: int) -> None:
         """Move the cells at the cursor to the right, in insert mode."""
@@ -192,66 +191,12 @@ class Screen:
         self.feed_line(PLAIN if self.has_styles else None)
         self.x = 0
 
-    def _combine(self, char: str) -> bool:
-        """Add a character of no width to the cell before, as tmux 3.3 does. Return False for all others."""
-        if char == JOINER:
-            self._is_joiner_pending = True
-            return True
-        is_joined, self._is_joiner_pending = self._is_joiner_pending, False
-        if not is_joined and cell_width(char, emoji=EmojiCells.SEPARATE) > 0:
-            return False
-        if self.x > 0:
-            row, column = self.row(self.y), self._find_start(self.x - 1)
-            if is_joined:
-                self._add_to_cell(row, column, JOINER)
-            self._add_to_cell(row, column, char)
-        return True
-
-    def _find_start(self, column: int) -> int:
+    def find_start(self, column: int) -> int:
         """Return the column where the character that covers a column begins."""
         cells = self.row(self.y).cells
         while 0 < column < len(cells) and cells[column] == CONTINUED:
             column -= 1
         return column
-
-    def _add_to_cell(self, row: Row, column: int, char: str) -> bool:
-        """Add a character to a cell, if tmux has room for it."""
-        cell = row.cells[column] if column < len(row.cells) else " "
-        if len(cell.encode()) + len(char.encode()) > self.longest_cell:
-            return False
-        row.combine(column, char, self.style)
-        return True
-
-    def _join(self, char: str) -> bool:
-        """Add a character to the cell before it, as tmux 3.4 and newer do. Return False if it has its own."""
-        emoji = self.shape.emoji
-        has_no_width = char in (JOINER, AS_EMOJI) or cell_width(char, emoji=emoji) == 0
-        if self.x == 0:
-            return has_no_width
-        row, column = self.row(self.y), self._find_start(self.x - 1)
-        cell = row.cells[column] if column < len(row.cells) else " "
-        if width_of_cell(cell, emoji) != self.x - column and not cell.startswith(TAB):  # the cursor moved
-            return has_no_width
-        # To tmux a drawn line is a letter, and one that is printed as a character is not. We cannot tell.
-        is_part = cell not in DRAWN_CHARS and joins_wide_cell(char, cell, emoji)
-        is_wanted = is_part or cell.endswith(JOINER)
-        if not (has_no_width or is_wanted) or not self._add_to_cell(row, column, char):
-            return False
-        if self.x - column == 1 and (char == AS_EMOJI or is_part):
-            if self.x < self.columns:
-                row.widen(column, self.style)
-                self.x += 1
-            elif emoji is not EmojiCells.PAIRED:  # tmux moves the cursor back onto the cell
-                self.x = self.columns - 1
-        return True
-
-    def use_cell_before(self) -> None:
-        """Take the cell before the cursor into use: tmux 3.4 and newer keep C1 characters there, unseen."""
-        if self.shape.emoji and self.x > 0:
-            row, column = self.row(self.y), self._find_start(self.x - 1)
-            cell = row.cells[column] if column < len(row.cells) else " "
-            if width_of_cell(cell, self.shape.emoji) == self.x - column:
-                row.combine(column, "", self.style)
 
     def print_lines(self, text: str) -> None:
         """Print whole lines of text and colours."""

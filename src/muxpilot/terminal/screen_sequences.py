@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from muxpilot.terminal.escapes import ALTERNATE_MODES
+from muxpilot.terminal.joined_chars import use_cell_before
 from muxpilot.terminal.line_drawing import SET_CHOICES, SHIFTS
 from muxpilot.terminal.pen import Pen, SavedCursor
 from muxpilot.terminal.screen_edits import (
@@ -49,7 +50,7 @@ def apply_token(screen: Screen, token: Token) -> None:
         if (act := CONTROLS.get(name)) is not None:
             act(screen)
         elif name >= _FIRST_C1:
-            screen.use_cell_before()
+            use_cell_before(screen)
     elif kind is _ESCAPE:
         _apply_escape(screen, name)
     else:
