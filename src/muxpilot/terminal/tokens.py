@@ -84,17 +84,14 @@ class Tokenizer:
             group = found.lastgroup
             if group == "text" or group == "control":
                 yield Token(_BY_GROUP[group], found[0])
-            elif group == "csi":
-                if (token := _parse_csi(found)) is not None:
+            elif group == "csi" or group == "escape":
+                if (token := _parse_sequence(found)) is not None:
                     yield token
             elif group == "lines":
                 if self._has_lines:
                     yield Token(TokenKind.LINES, found[0])
                 else:
                     yield from _split_lines(found[0])
-            elif group == "escape":
-                if len(found[0]) <= _MOST_MARKS + 2:
-                    yield Token(TokenKind.ESCAPE, found[0][1:])
             elif group == "string":
                 yield self._begin_string(found[0][1])
                 return found.end()
@@ -113,12 +110,9 @@ class Tokenizer:
                 yield Token(TokenKind.CONTROL, char)
         rest = _FOREIGN.sub("", sequence)
         found = _TOKEN.fullmatch(rest)
-        if found is not None and found.lastgroup == "csi":
-            token = _parse_csi(found)
-            if token is not None:
+        if found is not None and found.lastgroup in ("csi", "escape"):
+            if (token := _parse_sequence(found)) is not None:
                 yield token
-        elif found is not None and found.lastgroup == "escape" and len(rest) <= _MOST_MARKS + 2:
-            yield Token(TokenKind.ESCAPE, rest[1:])
         elif len(rest) == 2 and rest[1] in "]X^_kP":
             # A malformed head of a device control string is ignored like any other string.
             yield self._begin_string("X" if rest[1] == "P" else rest[1])
@@ -155,15 +149,18 @@ def _split_lines(text: str) -> Iterator[Token]:
     """Yield the tokens of whole lines."""
     for line in text.split("\r\n")[:-1]:
         for found in _TOKEN.finditer(line):
-            token = _parse_csi(found) if found.lastgroup == "csi" else Token(TokenKind.TEXT, found[0])
+            token = _parse_sequence(found) if found.lastgroup == "csi" else Token(TokenKind.TEXT, found[0])
             if token is not None:
                 yield token
         yield Token(TokenKind.CONTROL, "\r")
         yield Token(TokenKind.CONTROL, "\n")
 
 
-def _parse_csi(found: re.Match[str]) -> Token | None:
-    """Return the control sequence, or None where tmux discards it."""
+def _parse_sequence(found: re.Match[str]) -> Token | None:
+    """Return the token of a control or escape sequence, or None where tmux discards it."""
+    if found.lastgroup == "escape":
+        sequence = found[0]
+        return Token(TokenKind.ESCAPE, sequence[1:]) if len(sequence) <= _MOST_MARKS + 2 else None
     private, parameters, marks, final = found.group(4, 5, 6, 7)
     if len(parameters) > _MOST_PARAMETER_BYTES or len(private) + len(marks) > _MOST_MARKS:
         return None
