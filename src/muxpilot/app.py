@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from muxpilot.dialects import Dialect
     from muxpilot.redaction.redactor import Redactor
 
+# A server ends within two seconds after its client has left or a signal has come, also while tmux hangs.
+_CLOSE_S = 1.8
+
 
 @record
 class App:
@@ -74,6 +78,11 @@ class App:
         if self.dialect is not None:
             await self.dialect.start()
         self.services.idle_sessions.start(self.servers.default)
+
+    async def close_in_time(self) -> None:
+        """Close, and leave behind what has not ended after a bounded time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.close(), _CLOSE_S)
 
     async def close(self) -> None:
         """Close all parts at the same time: each may have to wait for a tmux that does not answer."""

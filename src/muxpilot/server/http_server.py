@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from muxpilot.app import App, build
 from muxpilot.config.model import Settings
@@ -20,7 +19,6 @@ from muxpilot.web.listen import is_loopback
 from muxpilot.web.uvicorn_server import UvicornServer, build_config
 
 _STOP_S = 0.3  # for clients that are still reading an answer
-_CLOSE_S = 1.8
 
 
 _trace = area("server").child(transport="http")
@@ -101,8 +99,7 @@ async def run(
         asyncio.get_running_loop().call_later(_STOP_S, web.force_close)
         await serving
     finally:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(app.close(), _CLOSE_S)
+        await app.close_in_time()
         _trace.info("stopped")
 
 

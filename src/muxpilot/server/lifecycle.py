@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
 
 from muxpilot.app import build
 from muxpilot.config.model import Settings
@@ -16,7 +15,6 @@ from muxpilot.server.stdio import open_stdio
 from muxpilot.server.stdio_dispatcher import StdioDispatcher
 from muxpilot.trace import area
 
-_CLOSE_S = 1.8
 # When the manifest is written. The first requests of a client come before.
 _SAVE_AFTER_S = 1.0
 
@@ -48,6 +46,5 @@ async def serve_stdio(settings: Settings, handover: Handover | None = None) -> N
         if saving is not None and saving.when() > loop.time():  # the client has left before
             saving.cancel()
             save_manifest(settings, server.introduction)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(app.close(), _CLOSE_S)
+        await app.close_in_time()
         _trace.info("stopped")

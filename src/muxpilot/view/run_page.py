@@ -28,7 +28,6 @@ from muxpilot.web.uvicorn_server import UvicornServer, build_config
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
-_CLOSE_TIMEOUT_S = 1.8
 
 trace = area("view")
 
@@ -87,8 +86,7 @@ async def run(
         announcement.close()
         stopping.cancel()
         audit.close()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(app.close(), _CLOSE_TIMEOUT_S)
+        await app.close_in_time()
         trace.info("view page stopped", port=port)
 
 
