@@ -56,7 +56,7 @@ class Play:
             await asyncio.sleep(SCREEN_PAUSE_S)
 
     def is_true(self, task: Task) -> bool:
-        """Tell whether the answers contain what the task wants, and nothing was left undone."""
+        """Return whether the answers contain what the task wants, and nothing was left undone."""
         said = "\n".join(text for answer in self.answers for text in texts(answer))
         if not all(re.search(fill(wanted, self.given), said) for wanted in task.truth):
             return False

@@ -87,7 +87,7 @@ class Trace:
 
     @property
     def is_debug(self) -> bool:
-        """Tell whether debug lines are written. Ask before you compute a costly field."""
+        """Return whether debug lines are written. Ask before you compute a costly field."""
         return self._log.isEnabledFor(logging.DEBUG)
 
     def debug(self, event: str, **fields: object) -> None:

@@ -143,7 +143,7 @@ async def test_a_killed_muxpilot_leaves_nothing_where_its_pipes_stay_open(
         await process.wait()
 
         async def is_alone() -> bool:
-            """Tell whether only the container, tmux, the shell of the pane and cat are left."""
+            """Return whether only the container, tmux, the shell of the pane and cat are left."""
             left = [pid for pid in smallest.processes() if is_running(pid)]
             return await has_no_client(smallest) and len(left) == 4
 

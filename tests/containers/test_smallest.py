@@ -65,7 +65,7 @@ async def test_commands_are_run_and_nothing_is_left_behind(smallest: Container) 
     assert [path.name for path in (smallest.root / "tmp").iterdir()] == [f"tmux-{os.getuid()}"]
 
     async def are_three_left() -> bool:
-        """Tell whether only the container, tmux and the shell of the pane are left."""
+        """Return whether only the container, tmux and the shell of the pane are left."""
         return len([pid for pid in smallest.processes() if pid in processes and is_running(pid)]) == 3
 
     await eventually(are_three_left)

@@ -84,7 +84,7 @@ def test_every_command_line_in_the_docs_is_one() -> None:
 
 
 def is_command(line: str) -> bool:
-    """Tell whether a line of a shell block is a command that exists; one of muxpilot must also parse."""
+    """Return whether a line of a shell block is a command that exists; one of muxpilot must also parse."""
     program, *rest = shlex.split(line, comments=True)
     if program == "muxpilot":
         build_parser().parse_args(rest)

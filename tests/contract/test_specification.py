@@ -38,7 +38,7 @@ def test_every_fault_goal_and_bar_has_its_row() -> None:
 
 
 def exists(name: str) -> bool:
-    """Tell whether a test (`path::name` or a whole file), `./dev bench NAME` or `./dev proof PART` exists."""
+    """Return whether a test (`path::name`, or a file), `./dev bench NAME` or `./dev proof PART` exists."""
     if name.startswith("./dev "):
         _, command, part = name.split()
         return part in PARTS if command == "proof" else (ROOT / "bench" / f"{part}.py").exists()

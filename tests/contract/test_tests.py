@@ -31,7 +31,7 @@ def folders() -> Iterator[Path]:
 
 
 def mirrors_source(folder: Path) -> bool:
-    """Tell whether `src/muxpilot` has a package or a module of this path."""
+    """Return whether `src/muxpilot` has a package or a module of this path."""
     return any((SOURCE / folder).glob("*.py")) or (SOURCE / folder).with_suffix(".py").is_file()
 
 

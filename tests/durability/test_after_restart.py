@@ -84,7 +84,7 @@ async def test_the_time_until_the_next_muxpilot_looks_does_not_count(place: Plac
     await is_written(witness.ended, asked.number)
 
     async def has_ended() -> bool:
-        """Tell whether the journal has the mark of the command's status."""
+        """Return whether the journal has the mark of the command's status."""
         printed = b"".join(path.read_bytes() for path in sorted(place.home.rglob("0*-0*")) if path.is_file())
         return b"133;D;" in printed.rpartition(b"133;C;")[2]
 

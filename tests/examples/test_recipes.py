@@ -63,7 +63,7 @@ async def play(wire: Wire, steps: str) -> None:
 
 
 def matches(wanted: Any, given: Any) -> bool:
-    """Tell whether an answer has what the page shows. A `…` in a text stands for any text."""
+    """Return whether an answer has what the page shows. A `…` in a text stands for any text."""
     if isinstance(wanted, dict):
         return isinstance(given, dict) and all(
             matches(value, given.get(key)) for key, value in wanted.items()

@@ -162,7 +162,7 @@ async def as_kept(tmux: Tmux, text: str) -> str:
 
 
 async def can_name_buffer(tmux: Tmux, name: str) -> bool:
-    """Tell whether tmux finds a buffer again by the name that it was given.
+    """Return whether tmux finds a buffer again by the name that it was given.
 
     From 3.7 on, `set-buffer -a -b NAME` doubles a backslash each time, and so writes to another buffer.
     """
@@ -170,6 +170,6 @@ async def can_name_buffer(tmux: Tmux, name: str) -> bool:
 
 
 def has_run_nothing(raw: Raw, canary: Path) -> bool:
-    """Tell whether no command created the canary. A command that tmux starts later has finished by then."""
+    """Return whether no command created the canary. A command that tmux starts later has finished by then."""
     raw("run-shell", "true")
     return not canary.exists()

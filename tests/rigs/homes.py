@@ -17,7 +17,7 @@ def make_home(path: Path) -> Path:
 
 
 def is_new_home(path: Path) -> bool:
-    """Tell whether a home folder is still as `make_home` has created it."""
+    """Return whether a home folder is still as `make_home` has created it."""
     for part in _COMPLETIONS.parts:
         if os.listdir(path) != [part]:
             return False

@@ -47,7 +47,7 @@ def send_signal(pid: int, number: signal.Signals) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:

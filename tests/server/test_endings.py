@@ -150,7 +150,7 @@ def _children(pid: int) -> list[int]:
 
 
 async def is_tmux_untouched(place: Place) -> bool:
-    """Tell whether the sessions are there, no client is attached, and only our own pane has a journal."""
+    """Return whether the sessions are there, no client is attached, and only our own pane has a journal."""
     sessions = place.tmux("list-sessions", "-F", "#{session_name} #{session_attached}").splitlines()
     journals = place.tmux("list-panes", "-a", "-F", "#{session_name}", "-f", "#{@muxpilot_journal}").split()
     is_alone = sorted(sessions) == sorted(f"{name} 0" for name in ("ours", *THEIRS))

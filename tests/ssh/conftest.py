@@ -96,7 +96,7 @@ class RemoteHost(AppCalls):
         return str(await eventually(look))
 
     async def is_at_its_prompt(self, pane: str) -> bool:
-        """Tell whether the shell waits for a line: the last line of the screen is only its prompt."""
+        """Return whether the shell waits for a line: the last line of the screen is only its prompt."""
         screen = self.raw("capture-pane", "-p", "-t", pane).rstrip()
         return screen.rpartition("\n")[2] == PROMPT.rstrip()
 

@@ -102,7 +102,7 @@ async def test_a_host_that_is_cut_off_keeps_nothing_of_ours(far: RemoteHost) -> 
         far.sshd.freeze()
 
         async def has_more_to_tell() -> bool:
-            """Tell whether tmux has more output than fits the connection: it read all of it, or stopped."""
+            """Return whether tmux has more output than fits the connection: it read all of it, or stopped."""
             far.raw("clear-history", "-t", pane)
             is_held_up = far.raw("display-message", "-p", "-t", pane, "#{history_size}") == "0"
             return is_held_up or "flooded" in far.raw("capture-pane", "-p", "-t", pane)

@@ -29,7 +29,7 @@ async def test_all_followed_sessions_share_one_connection(host: RemoteHost, pers
         assert [row["output"] for row in runs] == ["42\n"] * 3
 
         async def is_alone() -> bool:
-            """Tell whether no connection was added. A program that starts there is an sshd for a moment."""
+            """Return whether no connection was added. A program that starts there is an sshd for a moment."""
             return host.sshd.processes <= alone
 
         await eventually(is_alone)

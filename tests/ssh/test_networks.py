@@ -58,7 +58,7 @@ async def all_there(folder: Path) -> bool:
 
 
 async def is_heard(far: RemoteHost, row: dict[str, Any]) -> bool:
-    """Tell whether the stream of a pane is connected."""
+    """Return whether the stream of a pane is connected."""
     assert far.app is not None
     return far.app.servers.get("db").streams.is_receiving(PaneId(row["paneId"]))
 

@@ -30,7 +30,7 @@ from tests.rigs.live import LiveEngine
 
 
 def _is_old(char: str) -> bool:
-    """Tell whether a character is in Unicode 3.2: every C library that tmux may use can print those."""
+    """Return whether a character is in Unicode 3.2: every C library that tmux may use can print those."""
     return unicodedata.ucd_3_2_0.category(char)[0] not in "C" and char not in "\u2028\u2029"
 
 

@@ -218,7 +218,7 @@ async def _find_maker(request: CallRequest) -> str | None:
 
 
 async def _asks_for_secret(tmux: Tmux, pane: PaneId) -> bool:
-    """Tell whether the pane asks for a secret: by its terminal's echo, else by the line of its cursor.
+    """Return whether the pane asks for a secret: by its terminal's echo, else by the line of its cursor.
 
     Return True where neither can be read.
     """

@@ -29,7 +29,7 @@ def redact(value: Any, name: str = "") -> Any:
 
 
 def _is_secret(value: str, name: str) -> bool:
-    """Tell whether a value is a secret by its argument's name, or by the text that hex bytes encode."""
+    """Return whether a value is a secret by its argument's name, or by the text that hex bytes encode."""
     if name == "hex":
         spelt = _decode_hex(value)
         return _redact_shapes(spelt) != spelt
@@ -60,7 +60,7 @@ def _redact_text(text: str) -> str:
 
 
 def is_echo_off(tty: str) -> bool | None:
-    """Tell whether a terminal reads lines without showing them. Return None where it cannot be asked."""
+    """Return whether a terminal reads lines without showing them. Return None where it cannot be asked."""
     mode = read_terminal_mode(tty)
     return mode.hides_typing if mode is not None else None
 

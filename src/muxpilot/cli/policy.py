@@ -89,7 +89,7 @@ def _describe_denial(fault: MuxpilotError) -> str | None:
 
 
 def _is_undecided(policy: Policy, fault: MuxpilotError) -> bool:
-    """Tell whether a rule could not be evaluated. Such a call counts as denied."""
+    """Return whether a rule could not be evaluated. Such a call counts as denied."""
     if isinstance(fault, NotFound | NoServer):
         return policy.needs_targets
     return not isinstance(fault, BadInput)

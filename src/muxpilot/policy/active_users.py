@@ -36,7 +36,7 @@ class ActiveUsers:
             self._may_have_terminals = True
 
     async def is_typing(self, pane: PaneId, pause_s: float) -> bool:
-        """Tell whether a person who looks at this pane has pressed a key within the pause.
+        """Return whether a person who looks at this pane has pressed a key within the pause.
 
         Attaching counts as activity to tmux, so activity must be later than the client's creation.
         """

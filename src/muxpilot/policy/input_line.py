@@ -142,7 +142,7 @@ def _press_enter(line: InputLine) -> tuple[list[ShellText], InputLine]:
 
 
 def _is_incomplete(text: str) -> bool:
-    """Tell whether a shell would wait for more: after an open quote, a final backslash, an open compound."""
+    """Return whether a shell would wait for more: after an open quote, a final backslash, an open block."""
     from muxpilot.policy.shell import read_statements
 
     return bool(text.strip()) and (text.endswith("\\") or not read_statements(text).is_shell)

@@ -190,7 +190,7 @@ class PolicyJudge:
         return self._allows_session(map_, session) and self._allows_any(map_, map_.of_session(session))
 
     def _allows_any(self, map_: ServerMap, places: Sequence[Any]) -> bool:
-        """Tell whether at least one of these panes may be reached."""
+        """Return whether at least one of these panes may be reached."""
         facts = (
             CallFacts("", "", sessions=tuple(map_.sessions_of([place])), panes=(place.names,))
             for place in places
@@ -251,18 +251,18 @@ def _collect_texts(
 
 
 def _opens_new_pane(arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a pane is opened for the call. A dead one that is started again keeps its id."""
+    """Return whether a pane is opened for the call. A dead one that is started again keeps its id."""
     planned = arguments.get("pane_id")
     return isinstance(planned, UnopenedPane) and planned.dead_pane is None
 
 
 def _is_given(name: str | None, arguments: Mapping[str, Any]) -> bool:
-    """Tell whether the argument of this name, if there is one, is true."""
+    """Return whether the argument of this name, if there is one, is true."""
     return name is not None and bool(arguments.get(name))
 
 
 def _is_raw(arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a command is typed unchanged, without being tracked."""
+    """Return whether a command is typed unchanged, without being tracked."""
     return bool(arguments.get("raw_mode") or arguments.get("no_enter"))
 
 

@@ -60,22 +60,22 @@ class Policy:
 
     @property
     def restricts_nothing(self) -> bool:
-        """Tell whether every call is allowed that does not reach muxpilot's own pane."""
+        """Return whether every call is allowed that does not reach muxpilot's own pane."""
         return not self.is_on or self == Policy(person_pause_s=self.person_pause_s)
 
     @property
     def judges_reads(self) -> bool:
-        """Tell whether a call that only reads must be judged by more than its tool and server."""
+        """Return whether a call that only reads must be judged by more than its tool and server."""
         return self.is_scoped or self.judges_texts or bool(self.asking_keys)
 
     @property
     def judges_texts(self) -> bool:
-        """Tell whether a rule needs to know the texts that would reach shells."""
+        """Return whether a rule needs to know the texts that would reach shells."""
         return self.commands is not None or bool(self.asked_commands)
 
     @property
     def needs_targets(self) -> bool:
-        """Tell whether a rule needs to know the targets of a call."""
+        """Return whether a rule needs to know the targets of a call."""
         return self.is_scoped or self.judges_texts or not self.allows_foreign
 
     def asking_key(self, tool: str) -> str | None:

@@ -61,7 +61,7 @@ class InputRequired(Exception):
 
 
 def can_ask(facts: RequestFacts, mode: str) -> bool:
-    """Tell whether the client can put a question of this mode to its person.
+    """Return whether the client can put a question of this mode to its person.
 
     Clients of 2025-06-18, and those that declare no mode, can show forms.
     """

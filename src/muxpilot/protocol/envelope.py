@@ -31,7 +31,7 @@ _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri
 
 
 def has_envelope(params: Params) -> bool:
-    """Tell whether a request claims to have an envelope: one key that no older client sends is enough."""
+    """Return whether a request claims to have an envelope: one key that no older client sends is enough."""
     meta = params.get("_meta")
     return meta.__class__ is dict and VERSION_KEY in meta
 

@@ -84,7 +84,7 @@ class HttpTransport:
             await self._post_in_session(http, message)
 
     def _is_stateless(self, http: HttpRequest, message: RpcMessage) -> bool:
-        """Tell whether a message belongs to the era without sessions: by its header, or else its envelope."""
+        """Return whether a message belongs to the era without sessions: by its header, or its envelope."""
         if VERSION_HEADER.encode() in http.headers:
             return _names_stateless(http)
         if not isinstance(message, RpcRequest) or message.method == "initialize":
@@ -221,7 +221,7 @@ class HttpTransport:
 
 
 def _names_stateless(http: HttpRequest) -> bool:
-    """Tell whether the version header is not one of the revisions with a handshake. Others are refused."""
+    """Return whether the version header is not one of the revisions with a handshake. Others are refused."""
     version = http.header(VERSION_HEADER)
     return version is not None and (version not in REVISIONS or not REVISIONS[version].has_handshake)
 
@@ -269,7 +269,7 @@ async def _refuse(http: HttpRequest, status: int, words: str) -> None:
 
 
 def _accepts(http: HttpRequest, wanted: bytes) -> bool:
-    """Tell whether the client accepts a type, by its name or by `*`."""
+    """Return whether the client accepts a type, by its name or by `*`."""
     kinds = _accepted_types(http.headers.get(b"accept", b""))
     return not kinds.isdisjoint((wanted, b"*/*", wanted.partition(b"/")[0] + b"/*"))
 

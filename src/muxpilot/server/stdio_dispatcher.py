@@ -138,7 +138,7 @@ class StdioDispatcher:
 
 
 def _is_cancelled_from_outside() -> bool:
-    """Tell whether this task itself is cancelled, and not something that its handler waited for."""
+    """Return whether this task itself is cancelled, and not something that its handler waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -99,7 +99,7 @@ class Tmux:
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether the server is on another host, whose files, processes and terminals we cannot see."""
+        """Return whether the server is on another host, whose files and processes we cannot see."""
         return self.connection.endpoint.is_remote
 
     async def version(self) -> Version:

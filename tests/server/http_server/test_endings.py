@@ -153,5 +153,5 @@ class _in_process:  # noqa: N801 - used as a function
 
 
 def _is_followed(place: Place, pane: str) -> bool:
-    """Tell whether a pane is followed by one of our clients in its session."""
+    """Return whether a pane is followed by one of our clients in its session."""
     return place.tmux("display-message", "-p", "-t", pane, "#{session_attached}") != "0"

@@ -139,7 +139,7 @@ async def _new_worker(workers: Workers, known: set[int]) -> int:
 
 
 async def _serves(pid: int) -> bool:
-    """Tell whether a worker has its own socket: it has more sockets than the one that it inherits."""
+    """Return whether a worker has its own socket: it has more sockets than the one that it inherits."""
     try:
         links = [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:

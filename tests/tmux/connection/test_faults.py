@@ -225,7 +225,7 @@ async def test_a_tmux_that_was_stopped_before_we_came_is_used_when_it_goes_on(
 
 
 async def has_one_hub(raw: Raw) -> bool:
-    """Tell whether the connections for callers that gave up have ended by themselves."""
+    """Return whether the connections for callers that gave up have ended by themselves."""
     return raw("list-sessions").count("hub") == 1
 
 

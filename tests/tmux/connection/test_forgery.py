@@ -182,7 +182,7 @@ async def test_a_pane_that_prints_the_end_of_its_own_capture_fools_nobody(
     raw("set-option", "-g", "history-limit", "50000")
 
     async def are_guessed() -> bool:
-        """Tell whether the stamps of the captures were among the forged ones. A slow machine outruns them."""
+        """Return whether the stamps of the captures were among the forged ones. A slow host outruns them."""
         begun, count = await _next_stamp(raw)
         await _check_captures(tmux, made, folder / "lines", _forged_lines(begun, count))
         ended, last = await _next_stamp(raw)

@@ -132,7 +132,7 @@ async def test_a_bare_attach_does_not_land_on_the_hub_after_a_session_has_ended(
 
 
 async def _is_used_again(tmux: Tmux, raw: Raw) -> bool:
-    """Tell whether the old session is the default: a bare command uses the same one as a bare attach."""
+    """Return whether the old session is the default: a bare command uses the same one as a bare attach."""
     return [row.name for row in await tmux.sessions.list()] == ["old"] and "old" in raw(
         "display-message", "-p", "#{session_name}"
     )

@@ -50,7 +50,7 @@ def source_of(node: Node) -> str:
 
 
 def is_misread(node: Node) -> bool:
-    """Tell whether the grammar has read a node differently than a shell does.
+    """Return whether the grammar has read a node differently than a shell does.
 
     It sometimes reads on over the end of a line, before a backslash or after a lone `$`. It also ends an
     assignment before a backslash, and skips empty backticks.

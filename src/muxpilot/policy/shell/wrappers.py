@@ -237,5 +237,5 @@ def option_values(words: Sequence[Word], names: Sequence[str]) -> Iterator[Word]
 
 
 def _ends_cluster(text: str, names: Sequence[str]) -> bool:
-    """Tell whether a cluster of options ends with one of these: `-qc` is `-q -c`."""
+    """Return whether a cluster of options ends with one of these: `-qc` is `-q -c`."""
     return re.fullmatch(r"-[A-Za-z0-9]{2,}", text) is not None and f"-{text[-1]}" in names

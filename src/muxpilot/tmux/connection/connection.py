@@ -94,11 +94,11 @@ class Connection:
 
     @property
     def hides_records(self) -> bool:
-        """Tell whether the policy hides some sessions, windows or panes from callers."""
+        """Return whether the policy hides some sessions, windows or panes from callers."""
         return self._row_filter is not None
 
     def is_part_of_hub(self, target: str) -> bool:
-        """Tell whether an id is that of our hub, its window or its pane, which no caller may use."""
+        """Return whether an id is that of our hub, its window or its pane, which no caller may use."""
         return self._client is not None and target in self._client.hub_ids
 
     def add_listener(self, listener: Listener) -> None:

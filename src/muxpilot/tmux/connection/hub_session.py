@@ -111,7 +111,7 @@ def _hub_name() -> str:
 
 
 async def has_no_other_session(control: ControlClient) -> bool:
-    """Tell whether only hubs are left. A hub must never be what keeps a tmux server alive."""
+    """Return whether only hubs are left. A hub must never be what keeps a tmux server alive."""
     try:
         reply = await control.request(("display-message", "-p", _OTHER_SESSIONS))
     except ConnectionLost:
@@ -145,7 +145,7 @@ async def touch_session(control: ControlClient, session: SessionId) -> bool:
 
 
 async def is_destroyed_when_unattached(control: ControlClient, session: SessionId) -> bool:
-    """Tell whether tmux destroys a session when its last client leaves it."""
+    """Return whether tmux destroys a session when its last client leaves it."""
     reply = await control.request(("display-message", "-p", "-t", session, "#{destroy-unattached}"))
     return reply.first_line not in ("0", "off", "")
 

@@ -95,7 +95,7 @@ class _PendingRequest:
     blocks: list[Block] = field(default_factory=list)
 
     def is_closed_by(self, line: bytes, body: list[bytes]) -> bool:
-        """Tell whether a closing line after this body is tmux's own, and not part of a marked record."""
+        """Return whether a closing line after this body is tmux's own, and not part of a marked record."""
         if not self.mark or not body:
             return True
         if line.startswith(b"%end"):

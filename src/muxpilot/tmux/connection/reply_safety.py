@@ -39,12 +39,12 @@ def prints_no_foreign_text(commands: Sequence[Command]) -> bool:
 
 
 def is_answered_by_each(reply: CommandReply) -> bool:
-    """Tell whether `CONDITION_CHECK` was answered by one block for the condition and one for its command."""
+    """Return whether `CONDITION_CHECK` was answered by one block for the condition, one for its command."""
     return [block.lines for block in reply.blocks] == [(), (b"a",)]
 
 
 def has_no_shadowing_alias(aliases: Iterable[str]) -> bool:
-    """Tell whether no `command-alias` of the person replaces one of the commands known here."""
+    """Return whether no `command-alias` of the person replaces one of the commands known here."""
     return not any(alias.partition("=")[0].strip("\"' ") in KNOWN_COMMANDS for alias in aliases)
 
 

@@ -222,7 +222,7 @@ class Endpoint:
         return NotAnswering("tmux did not answer.")
 
     def _is_trusted_owner(self, owner: int) -> bool:
-        """Tell whether root may use the socket of this user: only the user can have created it there."""
+        """Return whether root may use the socket of this user: only the user can have created it there."""
         folder = os.stat(Path(self.socket).parent)
         return (
             os.geteuid() == 0

@@ -59,7 +59,7 @@ class FarRoute:
 
     @property
     def inherits_environment(self) -> bool:
-        """Tell whether the shell there may get all our variables."""
+        """Return whether the shell there may get all our variables."""
         return False
 
     def unreachable(self, message: str) -> MuxpilotError:
