@@ -11,6 +11,7 @@ def spawning(argv: list[str]) -> int:
     """muxpilot, but every call of tmux is a process of its own."""
     from muxpilot.cli.main import main
     from muxpilot.tmux.connection import oneshot
+    from muxpilot.tmux.connection.client_keeper import ClientKeeper
     from muxpilot.tmux.connection.connection import Connection
     from muxpilot.tmux.connection.control_line import BracedCommands
     from muxpilot.tmux.connection.protocol import CommandReply
@@ -23,11 +24,11 @@ def spawning(argv: list[str]) -> int:
         plain = [tuple(argument(word) for word in command) for command in commands]
         return await oneshot.run(self.endpoint, plain)
 
-    async def nobody(self: Connection) -> None:
-        """It never has a client to go through."""
+    async def no_client(self: ClientKeeper) -> None:
+        """Let each request have a process of its own: there is no client to go through."""
 
     Connection._send = alone  # type: ignore[method-assign]
-    Connection._get_client = nobody  # type: ignore[method-assign]
+    ClientKeeper.connect = no_client  # type: ignore[method-assign]
     return main(argv)
 
 

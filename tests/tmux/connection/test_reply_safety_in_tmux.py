@@ -26,8 +26,8 @@ class Stamps:
     """The time and the number of the last reply, which any program with its own client can know."""
 
     def __init__(self, tmux: Tmux, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert tmux.connection._client is not None
-        parser = tmux.connection._client.control._parser
+        assert tmux.connection._keeper.client is not None
+        parser = tmux.connection._keeper.client.control._parser
         self._feed = parser.feed
         self.last = (0, 0)
         monkeypatch.setattr(parser, "feed", self._see)
