@@ -276,6 +276,35 @@ class IdleTiming:
 
 
 @record
+class ConnectionTiming:
+    """Times of the connection to a tmux server (`tmux/connection/`), in seconds."""
+
+    # While a tmux server or our client ends, it is tried for so long to connect or to start another one.
+    retry_limit_s: float = 2.0
+    retry_pause_s: float = 0.02
+    # How long the lock for attaching is waited for. When our client leaves, others may be attaching.
+    detach_lock_s: float = 1.5
+    session_lock_s: float = 2.0
+    # Not longer: if the connection breaks while a paste buffer changes, the next one waits for the lock.
+    buffer_lock_s: float = 10.0
+
+
+@record
+class ProcessEndTiming:
+    """How long each step of ending a process tree may take (`processes/end_processes.py`), in seconds."""
+
+    # A shell that gets SIGHUP passes it on to its jobs and saves its history.
+    hangup_s: float = 0.7
+    # Processes that got no SIGHUP may end with their parents, or with the end of a pipe.
+    settle_s: float = 0.15
+    # Programs get this long to clean up after SIGTERM.
+    terminate_s: float = 0.5
+    # Nothing is waited for after this time, from the beginning of the first step.
+    all_s: float = 1.8
+    pause_s: float = 0.01
+
+
+@record
 class HeartbeatTiming:
     """Times of the heartbeat into a container (`tmux/connection/heartbeat.py`), in seconds."""
 
@@ -287,7 +316,7 @@ class HeartbeatTiming:
 
 @record
 class Timing:
-    """All of them; `app` builds one and gives each subsystem its part."""
+    """The times that a test can shrink in a whole application: `app` gives each subsystem its part."""
 
     shells: ShellTiming = ShellTiming()
     repl: ReplTiming = ReplTiming()

@@ -16,26 +16,12 @@ from muxpilot.processes.identity import ProcessIdentity
 from muxpilot.processes.proc import PROC, find_stat
 from muxpilot.processes.process_tree import ProcessTree
 from muxpilot.records import record
+from muxpilot.timing import ProcessEndTiming
 from muxpilot.trace import area
 
 _trace = area("processes")
 _LONGEST_COMMAND = 200
 _MOST_TOLD = 100  # a program may start processes without end
-
-
-@record
-class EndTiming:
-    """How long each step may take, in seconds, from the beginning of the first."""
-
-    # A shell that gets SIGHUP passes it on to its jobs and saves its history.
-    hangup_s: float = 0.7
-    # Processes that got no SIGHUP may end with their parents, or with the end of a pipe.
-    settle_s: float = 0.15
-    # Programs get this long to clean up after SIGTERM.
-    terminate_s: float = 0.5
-    # Nothing is waited for after this time.
-    all_s: float = 1.8
-    pause_s: float = 0.01
 
 
 @record
@@ -47,12 +33,12 @@ class EndedProcess:
     signal: str | None
 
 
-def end_tree(tree: ProcessTree, timing: EndTiming | None = None) -> list[EndedProcess]:
+def end_tree(tree: ProcessTree, timing: ProcessEndTiming | None = None) -> list[EndedProcess]:
     """End all processes of a tree whose terminal is closed. Return those that needed more than that.
 
     It blocks on purpose: neither a caller that stops waiting nor an event loop that ends can interrupt it.
     """
-    times = timing or EndTiming()
+    times = timing or ProcessEndTiming()
     began = time.monotonic()
     ended: dict[ProcessIdentity, EndedProcess] = {}
     _wait_for_hangup(tree, times, began)
@@ -66,7 +52,7 @@ def end_tree(tree: ProcessTree, timing: EndTiming | None = None) -> list[EndedPr
     return _describe_all(tree, ended)
 
 
-def _wait_for_hangup(tree: ProcessTree, times: EndTiming, began: float) -> None:
+def _wait_for_hangup(tree: ProcessTree, times: ProcessEndTiming, began: float) -> None:
     """Wait while a process may still end because of SIGHUP."""
 
     def is_settled() -> bool:
@@ -143,7 +129,7 @@ def _ignores(process: ProcessIdentity, number: signal.Signals) -> bool:
     return False
 
 
-def _wait_until(is_done: Callable[[], bool], limit_s: float, times: EndTiming) -> None:
+def _wait_until(is_done: Callable[[], bool], limit_s: float, times: ProcessEndTiming) -> None:
     give_up = time.monotonic() + limit_s
     while not is_done() and time.monotonic() < give_up:
         time.sleep(times.pause_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from muxpilot.errors import ConnectionLost, NoServer, Refused
+from muxpilot.timing import ConnectionTiming
 from muxpilot.tmux import version
 from muxpilot.tmux.connection import oneshot
 from muxpilot.tmux.connection.attached_client import AttachedClient
@@ -20,21 +21,18 @@ from muxpilot.tmux.hosts.endpoint import Endpoint
 from muxpilot.tmux.hosts.temporary_folder import TemporaryFolder
 from muxpilot.trace import describe_error
 
-# While tmux or our client ends, it is tried again for so long, with these pauses.
-RETRY_LIMIT_S, RETRY_PAUSE_S = 2.0, 0.02
-_DETACH_LOCK_TIMEOUT_S = 1.5  # several other muxpilots may be attaching
-
 
 class ClientKeeper:
     """The control client of one connection, if one is attached."""
 
-    def __init__(self, endpoint: Endpoint, listener: Listener) -> None:
+    def __init__(self, endpoint: Endpoint, listener: Listener, *, timing: ConnectionTiming) -> None:
         """Call `listener` with every notification of tmux, and with `closed` when the connection is lost."""
         self.client: AttachedClient | None = None
         self.stream_clients = StreamClients()
         self._endpoint = endpoint
         self._trace = endpoint.trace
         self._listener = listener
+        self._timing = timing
         self._temporary_folder: TemporaryFolder | None = None
         self._connect_task: asyncio.Task[AttachedClient | None] | None = None
         self._review_task: asyncio.Task[None] | None = None
@@ -106,7 +104,7 @@ class ClientKeeper:
         """
         loop = asyncio.get_running_loop()
         started_at = loop.time()
-        give_up = started_at + RETRY_LIMIT_S
+        give_up = started_at + self._timing.retry_limit_s
         while True:
             try:
                 async with self._endpoint.attach_lock():
@@ -117,7 +115,7 @@ class ClientKeeper:
                     self._trace.warning("tmux closes every connection: using one process per request")
                     return None
             self._trace.debug("connection lost while connecting: trying again")
-            await asyncio.sleep(RETRY_PAUSE_S)
+            await asyncio.sleep(self._timing.retry_pause_s)
 
     async def _connect_once(self, started_at: float) -> AttachedClient | None:
         self._endpoint.find_program()  # first, because without the program "no server" would be a guess
@@ -180,7 +178,7 @@ class ClientKeeper:
         if self.client is client:
             self.client = None
         try:
-            async with self._endpoint.attach_lock(_DETACH_LOCK_TIMEOUT_S):
+            async with self._endpoint.attach_lock(self._timing.detach_lock_s):
                 await client.detach()
         finally:  # also when this task is cancelled, because no other code knows of the client any more
             await client.close()

@@ -18,9 +18,10 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from muxpilot.errors import ConnectionLost, NoServer
+from muxpilot.timing import ConnectionTiming
 from muxpilot.tmux import formats, version
 from muxpilot.tmux.connection import oneshot
-from muxpilot.tmux.connection.client_keeper import RETRY_LIMIT_S, RETRY_PAUSE_S, ClientKeeper
+from muxpilot.tmux.connection.client_keeper import ClientKeeper
 from muxpilot.tmux.connection.control import Listener
 from muxpilot.tmux.connection.deadlines import Deadline
 from muxpilot.tmux.connection.failures import is_server_gone, raise_on_error
@@ -53,20 +54,24 @@ def without_policy_filter() -> Iterator[None]:
         _is_unfiltered.reset(token)
 
 
-_BUFFER_LOCK_TIMEOUT_S = 10.0
-_SESSION_LOCK_TIMEOUT_S = 2.0
-
-
 class Connection:
     """The connection to one tmux server. It connects on the first request, and again after a loss."""
 
-    def __init__(self, endpoint: Endpoint, *, timeout_s: float, row_filter: RowFilter | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        timeout_s: float,
+        row_filter: RowFilter | None = None,
+        timing: ConnectionTiming | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
         self._row_filter = row_filter
         self._trace = endpoint.trace
         self._listeners: list[Listener] = []
-        self._keeper = ClientKeeper(endpoint, self._notify_listeners)
+        self._timing = timing or ConnectionTiming()
+        self._keeper = ClientKeeper(endpoint, self._notify_listeners, timing=self._timing)
 
     @property
     def temporary_folder(self) -> TemporaryFolder:
@@ -190,8 +195,10 @@ class Connection:
         if await self.server_version() < version.BUFFER_CHANGES_ARE_NOTIFIED:
             yield
             return
-        # Not for long: if the connection breaks meanwhile, the next one waits for this lock.
-        async with self.deadline(min(self.timeout_s, _BUFFER_LOCK_TIMEOUT_S)), self.endpoint.attach_lock():
+        async with (
+            self.deadline(min(self.timeout_s, self._timing.buffer_lock_s)),
+            self.endpoint.attach_lock(),
+        ):
             yield
 
     @asynccontextmanager
@@ -205,7 +212,7 @@ class Connection:
         if self._keeper.client is None:
             yield
             return
-        async with self.endpoint.attach_lock(_SESSION_LOCK_TIMEOUT_S, is_shared=True):
+        async with self.endpoint.attach_lock(self._timing.session_lock_s, is_shared=True):
             yield
 
     async def server_version(self) -> version.Version:
@@ -256,7 +263,7 @@ class Connection:
         """
         await self._keeper.require_supported_program()
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + RETRY_LIMIT_S
+        give_up = loop.time() + self._timing.retry_limit_s
         while True:
             async with self.endpoint.attach_lock():
                 reply = await oneshot.run(
@@ -265,4 +272,4 @@ class Connection:
             if not is_server_gone(reply.error or "") or loop.time() > give_up:
                 self._trace.info("tmux server started" if reply.error is None else "tmux server not started")
                 return reply
-            await asyncio.sleep(RETRY_PAUSE_S)
+            await asyncio.sleep(self._timing.retry_pause_s)
