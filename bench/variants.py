@@ -1,35 +1,10 @@
-"""Servers to measure against: `python bench/variants.py spawning|before FOLDER|bare [ARGS of muxpilot]`."""
+"""Servers to measure against: `python bench/variants.py before FOLDER|bare [ARGS of muxpilot]`."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from typing import Any
-
-
-def spawning(argv: list[str]) -> int:
-    """muxpilot, but every call of tmux is a process of its own."""
-    from muxpilot.cli.main import main
-    from muxpilot.tmux.connection import oneshot
-    from muxpilot.tmux.connection.client_keeper import ClientKeeper
-    from muxpilot.tmux.connection.connection import Connection
-    from muxpilot.tmux.connection.control_line import BracedCommands
-    from muxpilot.tmux.connection.protocol import CommandReply
-    from muxpilot.tmux.hosts.endpoint import Command
-
-    def argument(word: str | bytes) -> str | bytes:
-        return bytes(word[1:-1]) if isinstance(word, BracedCommands) else word  # argv has no need of braces
-
-    async def alone(self: Connection, commands: tuple[Command, ...]) -> CommandReply:
-        plain = [tuple(argument(word) for word in command) for command in commands]
-        return await oneshot.run(self.endpoint, plain)
-
-    async def no_client(self: ClientKeeper) -> None:
-        """Let each request have a process of its own: there is no client to go through."""
-
-    Connection._send = alone  # type: ignore[method-assign]
-    ClientKeeper.connect = no_client  # type: ignore[method-assign]
-    return main(argv)
 
 
 def before(argv: list[str]) -> int:
@@ -62,7 +37,7 @@ def bare(argv: list[str]) -> int:
     return 0
 
 
-VARIANTS = {"spawning": spawning, "before": before, "bare": bare}
+VARIANTS = {"before": before, "bare": bare}
 
 if __name__ == "__main__":
     raise SystemExit(VARIANTS[sys.argv[1]](sys.argv[2:]))
