@@ -25,8 +25,8 @@ from muxpilot.shells.occupant import (
 from muxpilot.shells.pane_context import PaneContext
 from muxpilot.shells.shell_phases import Phase, ShellEvent
 from muxpilot.shells.type_command import lines_for, needs_file, type_line, type_slowly
-from muxpilot.shells.unseen_end import ENDED_UNSEEN, end_unseen, is_in_gap, may_ask_for_end
-from muxpilot.terminal.escapes import DIM_BYTES, ERASE_ROW_BYTES
+from muxpilot.shells.unseen_end import ENDED_UNSEEN, drop_at_prompt, end_unseen, is_in_gap, may_ask_for_end
+from muxpilot.terminal.escapes import DIM_BYTES
 from muxpilot.terminal.prompt_signs import looks_like_question
 from muxpilot.terminal.text import render_lines
 from muxpilot.tmux.objects.capture import CursorLine
@@ -34,7 +34,6 @@ from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
-_ERASE_PROMPT = b"\r" + ERASE_ROW_BYTES
 
 
 class CommandRun:
@@ -353,9 +352,7 @@ class CommandRun:
         Return True if that was the end of the command.
         """
         stack, untyped_lines = self._pane.stack, self._shell.line.untyped_lines
-        self._command.output.feed(_ERASE_PROMPT)  # the prompt was taken for output
-        self._shell.command = None
-        stack.drop(self._shell, "The prompt came back without marks.")
+        drop_at_prompt(self._pane, self._shell, self._command, "The prompt came back without marks.")
         loaded = stack.innermost if await MarkLoader(self._pane).load(state, line) is None else None
         if loaded is None or loaded.status is None:
             self._command.mark_lost("The shell's prompt came back without our marks and without a status.")

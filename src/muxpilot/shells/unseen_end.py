@@ -33,6 +33,13 @@ def may_ask_for_end(pane: PaneContext, shell: NestedShell, command: Command, sta
     return is_reading and has_key and not command.is_foreign and not pane.is_replaced(shell)
 
 
+def drop_at_prompt(pane: PaneContext, shell: NestedShell, command: Command, reason: str) -> None:
+    """Drop a shell that is back at a prompt without marks, which was taken for output of the command."""
+    command.output.feed(_ERASE_PROMPT)
+    shell.command = None
+    pane.stack.drop(shell, reason)
+
+
 async def _ask_for_number(pane: PaneContext, shell: NestedShell, *, tries: int) -> int | None:
     """Return the number of the shell's last prompt. On a full disk its answer may be lost too."""
     for _ in range(tries):
@@ -56,9 +63,7 @@ async def end_unseen(
         return False
     command.trace.debug("the end of the command was not seen", last=last, number=number)
     command.output.note_lost(1, command.output.lost_reason or "the pane's stream was interrupted")
-    command.output.feed(_ERASE_PROMPT)  # the prompt was taken for output
-    shell.command = None
-    pane.stack.drop(shell, ENDED_UNSEEN)
+    drop_at_prompt(pane, shell, command, ENDED_UNSEEN)
     loaded = None
     if number == last + 1 and not untyped_lines and await MarkLoader(pane).load(state, line) is None:
         loaded = pane.stack.innermost
