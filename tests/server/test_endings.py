@@ -19,7 +19,9 @@ PATIENT = (
     "import sys\n"
     "from muxpilot.cli.main import main\n"
     "from muxpilot.server import stdio\n"
-    "stdio._PATIENCE_S = stdio._GRACE_S = 15.0\n"
+    "for name in ('_FINISH_S', '_FLUSH_S'):\n"
+    "    assert hasattr(stdio, name), name\n"
+    "    setattr(stdio, name, 15.0)\n"
     "sys.exit(main(sys.argv[1:]))\n"
 )
 
