@@ -179,7 +179,7 @@ async def newer() -> AsyncIterator[Asking]:
 
 
 async def press_as_agent(asking: Asking, person: AttachedPerson, keys: str) -> None:
-    """Press keys in the terminal of a person, by a command in the agent's pane. In 3.4 only -H presses them."""
+    """Press keys in the terminal of a person, by a command in the agent's pane. In 3.4 only -H does it."""
     tmux = shlex.join([asking.place.program, "-S", asking.place.socket])
     command = f"{tmux} send-keys -K -c {person.tty} -H {keys.encode().hex(' ')}"
     assert (await asking.wire.call("execute-command", command=command))["exitCode"] == 0
