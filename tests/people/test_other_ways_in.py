@@ -36,31 +36,43 @@ asyncio.run(main())
 # Finds the program of a popup, stops it, and says in its place what it would say.
 STEAL = r"""
 import json, os, re, signal, socket, subprocess, sys
+from contextlib import suppress
+
+def has_connected(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            if os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
+                return True
+    return False
+
+def steal(path, key):
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(path)
+    stream = link.makefile("rw")
+
+    def say(**message):
+        print(json.dumps(message), file=stream, flush=True)
+
+    say(do="show", key=key)
+    question = stream.readline()
+    if question:
+        say(answer="yes")
+        if code := json.loads(question).get("code"):
+            stream.readline()
+            say(code=code)
+    return question
 
 found = None
 while found is None:
     jobs = subprocess.run([*sys.argv[1:], "show-messages", "-J"], capture_output=True, text=True).stdout
     found = re.search(r"run_popup.* (/\S+) ([0-9a-f]{32}) \[.*pid=(\d+)", jobs)
-path, key, pid = found.groups()
-os.kill(int(pid), signal.SIGSTOP)
-files = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
-link = socket.socket(socket.AF_UNIX)
-link.connect(path)
-stream = link.makefile("rw")
-
-def say(**message):
-    print(json.dumps(message), file=stream, flush=True)
-
-say(do="show", key=key)
-question = stream.readline()
-if question:
-    say(answer="yes")
-    if code := json.loads(question).get("code"):
-        stream.readline()
-        say(code=code)
-os.kill(int(pid), signal.SIGCONT)
-is_first = not any(name.startswith("socket:") for name in files)
-print("said:", "first" if is_first else "late", question or "nothing")
+pid = int(found[3])
+os.kill(pid, signal.SIGSTOP)
+try:
+    order = "late" if has_connected(pid) else "first"
+    print("said:", order, steal(found[1], found[2]) or "nothing")
+finally:
+    os.kill(pid, signal.SIGCONT)
 """
 
 TMUX_FILTER = """
@@ -134,12 +146,13 @@ async def test_a_program_that_takes_the_place_of_a_popup_gets_nothing(asking: As
     run = f"{leaves}{sys.executable} {script} {tmux} >{told} 2>&1"
 
     async def read_told() -> str:
-        return told.read_text() if "said:" in told.read_text() else ""
+        return told.read_text() if told.exists() and "said:" in told.read_text() else ""
 
     async with asking.person() as person:
         said = "late"
         while "late" in said:  # the program of the popup was quicker
             del person.seen[:]
+            told.unlink(missing_ok=True)
             await asking.wire.call("execute-command", command=f"{tmux} run-shell -b {shlex.quote(run)}")
             pending = await asking.ask(question="Approve it?")
             said = str(await eventually(read_told))
