@@ -168,6 +168,16 @@ async def test_a_session_stays_for_each_of_these_reasons(app: App, raw: Raw, soc
     assert await find_use(app, session) == "the policy does not allow to end it"
 
 
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+async def test_a_shell_that_a_session_was_made_with_is_idle_at_its_prompt(app: App, shell: str) -> None:
+    made = await call(app, "create-session", command=f"exec {shell}", ttlMinutes=60)
+    session, pane = made["sessionId"], made["paneId"]
+    app.services.idle_sessions.may_end = _allow
+    await eventually(lambda: _is(find_use(app, session), None))
+    await call(app, "execute-command", paneId=pane, command="sleep 600 & sleep 0.01")
+    assert await find_use(app, session) == "sleep runs in it"
+
+
 async def _allow(tmux: object, session: SessionId) -> bool:
     return True
 

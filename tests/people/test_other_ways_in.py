@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -30,6 +31,48 @@ async def main():
     print("said:", repr(await answer_question(row, "yes", Answerer("view"))))
 
 asyncio.run(main())
+"""
+
+# Finds the program of a popup, stops it, and says in its place what it would say.
+STEAL = r"""
+import json, os, re, signal, socket, subprocess, sys
+from contextlib import suppress
+
+def has_connected(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            if os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
+                return True
+    return False
+
+def steal(path, key):
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(path)
+    stream = link.makefile("rw")
+
+    def say(**message):
+        print(json.dumps(message), file=stream, flush=True)
+
+    say(do="show", key=key)
+    question = stream.readline()
+    if question:
+        say(answer="yes")
+        if code := json.loads(question).get("code"):
+            stream.readline()
+            say(code=code)
+    return question
+
+found = None
+while found is None:
+    jobs = subprocess.run([*sys.argv[1:], "show-messages", "-J"], capture_output=True, text=True).stdout
+    found = re.search(r"run_popup.* (/\S+) ([0-9a-f]{32}) \[.*pid=(\d+)", jobs)
+pid = int(found[3])
+os.kill(pid, signal.SIGSTOP)
+try:
+    order = "late" if has_connected(pid) else "first"
+    print("said:", order, steal(found[1], found[2]) or "nothing")
+finally:
+    os.kill(pid, signal.SIGCONT)
 """
 
 TMUX_FILTER = """
@@ -92,6 +135,32 @@ async def test_a_program_that_tmux_starts_for_the_agent_cannot_answer(asking: As
         assert not pending.done()
         person.press("no\r")
         assert (await reply_of(pending))["answer"] == "no"
+
+
+@pytest.mark.parametrize("leaves", ["", "env -i setsid -f "], ids=["run-shell", "setsid"])
+async def test_a_program_that_takes_the_place_of_a_popup_gets_nothing(asking: Asking, leaves: str) -> None:
+    """Every program of the user can see the key of a popup: in its arguments, and in the jobs of tmux."""
+    script, told = asking.place.home / "steal.py", asking.place.home / "told"
+    script.write_text(STEAL)
+    tmux = f"{shutil.which(TMUX)} -S {asking.place.socket}"
+    run = f"{leaves}{sys.executable} {script} {tmux} >{told} 2>&1"
+
+    async def read_told() -> str:
+        return told.read_text() if told.exists() and "said:" in told.read_text() else ""
+
+    async with asking.person() as person:
+        said = "late"
+        while "late" in said:  # the program of the popup was quicker
+            del person.seen[:]
+            told.unlink(missing_ok=True)
+            await asking.wire.call("execute-command", command=f"{tmux} run-shell -b {shlex.quote(run)}")
+            pending = await asking.ask(question="Approve it?")
+            said = str(await eventually(read_told))
+            await see_popup(person)
+            assert not pending.done()
+            person.press("no\r")
+            assert (await reply_of(pending))["answer"] == "no"
+    assert said == "said: first nothing\n"
 
 
 async def test_a_terminal_that_the_agent_attaches_is_no_persons(asking: Asking) -> None:

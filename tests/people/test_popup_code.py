@@ -18,6 +18,7 @@ from muxpilot.people.popup_session import PopupSession
 from muxpilot.people.questions import Question
 from muxpilot.timing import PeopleTiming
 from muxpilot.tmux import Tmux
+from muxpilot.tmux.version import KEYS_REACH_POPUPS
 from tests.conftest import tmux_version
 from tests.rigs.asking import Asking, refusal_of, reply_of, see_popup, start_asking
 from tests.rigs.engine import AttachedPerson, wait_until
@@ -161,11 +162,8 @@ async def test_after_each_wrong_code_the_next_popup_comes_later() -> None:
 
 
 def find_newer_tmux() -> str:
-    """Return the path of a tmux whose `send-keys -K` presses any key in a popup, or skip the test.
-
-    3.4 has it, but only characters that are not ASCII arrive there.
-    """
-    if tmux_version() >= (3, 5):
+    """Return the path of a tmux whose `send-keys -K` presses keys in a popup, or skip the test."""
+    if tmux_version() >= KEYS_REACH_POPUPS:
         return TMUX
     found = second_tmux()
     if isinstance(found, str):
@@ -180,10 +178,10 @@ async def newer() -> AsyncIterator[Asking]:
         yield found
 
 
-async def run_as_agent(asking: Asking, person: AttachedPerson, *keys: str) -> None:
-    """Press keys in the terminal of a person, by a command in the agent's pane."""
+async def press_as_agent(asking: Asking, person: AttachedPerson, keys: str) -> None:
+    """Press keys in the terminal of a person, by a command in the agent's pane. In 3.4 only -H does it."""
     tmux = shlex.join([asking.place.program, "-S", asking.place.socket])
-    command = f"{tmux} send-keys -K -c {person.tty} {' '.join(keys)}"
+    command = f"{tmux} send-keys -K -c {person.tty} -H {keys.encode().hex(' ')}"
     assert (await asking.wire.call("execute-command", command=command))["exitCode"] == 0
 
 
@@ -192,14 +190,14 @@ async def answer_as_agent(asking: Asking, person: AttachedPerson, question: byte
     person.types_codes = False
     await see_popup(person, question)
     seen = len(person.codes)
-    await run_as_agent(asking, person, "1", "Enter")
+    await press_as_agent(asking, person, "1\r")
     await wait_until(lambda: len(person.codes) > seen)
     return person.codes[-1]
 
 
 async def press_wrong_code(asking: Asking, person: AttachedPerson, question: bytes) -> None:
     code = await answer_as_agent(asking, person, question)
-    await run_as_agent(asking, person, *str((int(code) + 1) % 10_000).zfill(4))
+    await press_as_agent(asking, person, str((int(code) + 1) % 10_000).zfill(4))
 
 
 async def test_a_wrong_code_is_in_the_audit(tmp_path: Path) -> None:

@@ -95,6 +95,21 @@ async def test_tools_do_not_type_into_the_pane_while_a_person_is_asked_for_its_s
         await wait_until(lambda: "got 8" in asking.place.tmux("capture-pane", "-p", "-t", pane))
 
 
+async def test_typing_that_began_before_stops_when_a_person_is_asked_for_a_secret(asking: Asking) -> None:
+    """One call types slowly, and the other one waits for it."""
+    pane = await start_reader(asking)
+    async with asking.person("attach", "-t", "work") as person:
+        slow = await asking.wire.start_call("send-keys", paneId=pane, keys="x" * 10, delayMs=2000)
+        waiting = await asking.wire.start_call("send-keys", paneId=pane, keys="guess")
+        pending = await asking.ask(question="x?", paneId=pane, secret=True)
+        await see_popup(person)
+        assert "A person is asked for a secret" in await refusal_of(slow)
+        assert "Nothing was typed." in await refusal_of(waiting)
+        assert not pending.done()
+        person.press("\x1b")
+        assert (await reply_of(pending))["answered"] is False
+
+
 async def test_panes_that_are_synchronized_while_a_person_is_asked_get_no_secret(asking: Asking) -> None:
     pane = await start_reader(asking)
     other = asking.place.tmux("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", pane, "exec cat")

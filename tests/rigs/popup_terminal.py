@@ -68,6 +68,10 @@ async def _is_no(*facts: object) -> bool:
     return False
 
 
+async def _is_yes(*facts: object) -> bool:
+    return True
+
+
 @asynccontextmanager
 async def open_terminal(
     *, code: str = "", enter_secret: Any = None, **facts: Any
@@ -76,7 +80,7 @@ async def open_terminal(
     question = Question("Go on?", "client", "agent-x", "a test", is_secret=enter_secret is not None, **facts)
     opened = OpenQuestion(question, Tmux("/tmp/mx-none/s", keeps_journals=False), enter_secret)
     key, session = secrets.token_hex(4), PopupSession(opened, PERSON, CodeCheck(code))
-    server = QuestionSocket({}, {key: session}, _is_no, _is_no)
+    server = QuestionSocket({}, {key: session}, _is_no, _is_no, _is_yes)
     await server.start()
     assert server.path is not None
     master, slave = pty.openpty()

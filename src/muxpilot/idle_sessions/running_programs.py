@@ -14,6 +14,7 @@ from muxpilot.processes.proc import PROC, find_stat, has_proc
 from muxpilot.processes.state import read_state
 from muxpilot.shell_table import recognize_shell, takes_commands
 from muxpilot.tmux import Pane, PaneId, Tmux
+from muxpilot.tmux.objects.launch import is_launcher
 
 # Programs that shells start for their prompts, and that run for as long as the shell does.
 _PROMPT_HELPERS = ("gitstatusd", "fsmonitor")
@@ -46,7 +47,10 @@ async def _find_in_pane(tmux: Tmux, row: Pane) -> str | None:
 
 
 def _find_command(processes: Iterable[int]) -> str | None:
-    """Return the name of a process that is neither a shell that takes commands nor a helper of its prompt."""
+    """Return the name of a process that is neither a shell that takes commands nor a helper of its prompt.
+
+    The parent of a command that a pane was opened with is ours, and no program of the session.
+    """
     for pid in processes:
         stat = find_stat(PROC, pid)
         if stat is None or stat.is_gone or stat.name.startswith(_PROMPT_HELPERS):
@@ -55,6 +59,8 @@ def _find_command(processes: Iterable[int]) -> str | None:
             argv = PROC.argv(pid)
         except OSError:
             argv = []
+        if is_launcher(argv):
+            continue
         kind = recognize_shell([stat.name], argv or [stat.name])
         if kind is None or not takes_commands(kind, argv):
             return stat.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from itertools import pairwise
@@ -18,6 +19,9 @@ from muxpilot.trace import area
 
 _MOST_ANCESTORS = 64
 _SERVER_NAME = "tmux: server"
+# The newest job comes first.
+_LIST_JOBS = ("show-messages", "-J")
+_JOB_PROCESS = re.compile(rb"pid=(\d+), status=\d+\]$")
 _LIST_PANES = ("list-panes", "-a", "-F", f"#{{pane_id}} #{{pane_pid}} #{{{OWNER_OPTION}}}")
 
 _trace = area("people")
@@ -74,6 +78,22 @@ async def is_tmux_job(pid: int) -> bool:
             return True
     server, pane = _find_pane_in_environment(pid)
     return not is_below_server and bool(server) and not pane
+
+
+async def runs_in_popup(tmux: Tmux, key: str, pid: int) -> bool:
+    """Return whether a process is the program of the popup with this key. If that cannot be told, it is not.
+
+    Every program of the user can read the key, in the arguments of that program or in the jobs of tmux. So a
+    later job of tmux can have the key as well: the oldest one is the popup.
+    """
+    try:
+        reply = await tmux.connection.run(_LIST_JOBS, repeatable=True)
+    except MuxpilotError as error:
+        _trace.warning("jobs of tmux cannot be listed", error=error)
+        return False
+    jobs = [line for block in reply.blocks for line in block.lines if key.encode() in line]
+    found = _JOB_PROCESS.search(jobs[-1]) if jobs else None
+    return found is not None and int(found[1]) == pid
 
 
 async def _list_pane_processes(socket: str) -> set[int]:

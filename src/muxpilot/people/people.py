@@ -140,12 +140,14 @@ class People:
         async with self._starting:
             if self._socket is not None:
                 return
-            from muxpilot.people.answering_process import is_tmux_job, runs_in_agent_pane
+            from muxpilot.people.answering_process import is_tmux_job, runs_in_agent_pane, runs_in_popup
             from muxpilot.people.popup import PopupWay
             from muxpilot.people.question_socket import QuestionSocket
 
             self._popups = self._popups or PopupWay(self.timing)
-            made = QuestionSocket(self._open, self._popups.sessions, runs_in_agent_pane, is_tmux_job)
+            made = QuestionSocket(
+                self._open, self._popups.sessions, runs_in_agent_pane, is_tmux_job, runs_in_popup
+            )
             try:
                 await made.start()
             except (OSError, MuxpilotError) as error:

@@ -46,6 +46,8 @@ _trace = area("people")
 RunsInAgentPane = Callable[[Tmux, int], Awaitable[bool]]
 # Tells whether tmux started a process outside of its panes.
 IsTmuxJob = Callable[[int], Awaitable[bool]]
+# Tells whether a process is the program of the popup with a key.
+RunsInPopup = Callable[[Tmux, str, int], Awaitable[bool]]
 
 
 class QuestionSocket:
@@ -57,11 +59,13 @@ class QuestionSocket:
         popups: Mapping[str, PopupSession],
         runs_in_agent_pane: RunsInAgentPane,
         is_tmux_job: IsTmuxJob,
+        runs_in_popup: RunsInPopup,
     ) -> None:
         self._questions = questions
         self._popups = popups
         self._runs_in_agent_pane = runs_in_agent_pane
         self._is_tmux_job = is_tmux_job
+        self._runs_in_popup = runs_in_popup
         self._tasks = TaskSet(_trace)
         self._server: asyncio.Server | None = None
         self.path: Path | None = None
@@ -137,10 +141,13 @@ class QuestionSocket:
         self, key: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         session, peer = self._popups.get(key), find_peer(writer)
-        if session is None or peer is None or await self._is_from_agent(session.opened.tmux, [peer]):
+        if session is None or peer is None or not await self._is_popup(session.opened.tmux, key, peer):
             _trace.warning("popup refused", pid=peer, is_known=session is not None)
             return
         await session.serve(reader, writer, peer)
+
+    async def _is_popup(self, tmux: Tmux, key: str, pid: int) -> bool:
+        return pid == _UNKNOWN_PEER or await self._runs_in_popup(tmux, key, pid)
 
 
 def describe_question(opened: OpenQuestion) -> dict[str, Any]:

@@ -23,26 +23,29 @@ _MOST_PROCESSES = 4096
 _ATTACHED_S = 0.5
 
 
-async def refuse_while_person_answers(tmux: Tmux, pane: PaneId) -> None:
-    """Raise Refused if typing into a pane would disturb a person who answers, or answer in their place."""
+async def refuse_while_person_answers(tmux: Tmux, pane: PaneId, *, typed: str = "Nothing was typed.") -> None:
+    """Raise Refused if typing into a pane would disturb a person who answers, or answer in their place.
+
+    The error tells what was `typed`.
+    """
     questions = await list_open_questions()
     for each in await tmux.panes.list_synchronized(pane) if questions else ():
-        await _refuse_for(tmux, each, questions)
+        if problem := await _find_problem(tmux, each, questions):
+            raise Refused(f"{problem[0]} {typed}", problem[1])
 
 
-async def _refuse_for(tmux: Tmux, pane: PaneId, questions: list[ListedQuestion]) -> None:
+async def _find_problem(tmux: Tmux, pane: PaneId, questions: list[ListedQuestion]) -> tuple[str, str] | None:
+    """Return why nothing may be typed into a pane, and what to do; None if typing disturbs no person."""
     if any(_is_secret_of(question, tmux, pane) for question in questions):
-        raise Refused(
-            f"A person is asked for a secret for pane {pane!r}. Nothing was typed.",
-            "Wait for the answer to ask-person.",
-        )
+        return f"A person is asked for a secret for pane {pane!r}.", "Wait for the answer to ask-person."
     if not tmux.is_remote and any(question.popup_client is not None for question in questions):
         pid = (await tmux.panes.get(pane)).pid
         if await _leads_to_popup(pid, questions):
-            raise Refused(
-                f"Pane {pane!r} shows a tmux client where a person is asked a question. Nothing was typed.",
+            return (
+                f"Pane {pane!r} shows a tmux client where a person is asked a question.",
                 "Wait for the person's answer. An agent cannot answer its own question.",
             )
+    return None
 
 
 def _is_secret_of(question: ListedQuestion, tmux: Tmux, pane: PaneId) -> bool:

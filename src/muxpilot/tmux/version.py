@@ -25,8 +25,8 @@ BUFFER_CHANGES_ARE_NOTIFIED: Version = (3, 4)
 CONTROL_CHARACTERS_ARE_ESCAPED: Version = (3, 4)
 # A skin colour, the second letter of a flag and U+FE0F share the wide cell that they form or follow.
 EMOJI_ARE_JOINED: Version = (3, 4)
-# `send-keys -K` presses keys in the terminal of a client, and so in the popup that it shows. In 3.4 only
-# characters that are not ASCII arrive in a popup, from 3.5 on all keys.
+# `send-keys -K` presses keys in the terminal of a client, and so in the popup that it shows. In 3.4 ASCII
+# characters arrive in a popup with -H only.
 KEYS_REACH_POPUPS: Version = (3, 4)
 # A letter of a flag joins a letter only, and a skin colour what can have one.
 EMOJI_ARE_MATCHED: Version = (3, 6)

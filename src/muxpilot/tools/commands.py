@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -103,7 +102,7 @@ async def _type_only(ctx: Context, pane: PaneId, text: str, *, enter: bool, dela
         if delay_s:
             for char in text:
                 await ctx.tmux.input.type(pane, char)
-                await asyncio.sleep(delay_s)
+                await ctx.pause_typing(pane, delay_s)
             if enter:
                 await ctx.tmux.input.press(pane, "Enter")
         else:

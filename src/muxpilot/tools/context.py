@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +12,7 @@ from muxpilot.calls import Caller, CallRequest, CheckPart
 from muxpilot.idle_sessions import IdleSessions
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.people.people import People
+from muxpilot.people.sockets import ASKS, find_sockets
 from muxpilot.reading.pane_cursor import PaneReaders
 from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
@@ -80,9 +83,17 @@ class Context:
     # The call as dispatch knows it; a tool notes there whom it has asked.
     request: CallRequest | None = None
 
-    def lock_pane(self, tmux: Tmux, pane: PaneId) -> AbstractAsyncContextManager[None]:
-        """Hold a pane while this call types into it."""
-        return self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=f"call-{self.call}")
+    @asynccontextmanager
+    async def lock_pane(self, tmux: Tmux, pane: PaneId) -> AsyncGenerator[None]:
+        """Hold a pane while this call types into it. Raise Refused if a person is asked there meanwhile."""
+        async with self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=f"call-{self.call}"):
+            await _refuse_while_person_answers(tmux, pane)
+            yield
+
+    async def pause_typing(self, pane: PaneId, seconds: float) -> None:
+        """Wait before more is typed into a pane. Raise Refused if a person is asked there meanwhile."""
+        await asyncio.sleep(seconds)
+        await _refuse_while_person_answers(self.tmux, pane, typed="The rest was not typed.")
 
     async def pane_name(self, pane: PaneId, tmux: Tmux | None = None) -> str | None:
         """Return the name of a pane in the workspace, or None. `tmux` is its server, if not the call's."""
@@ -91,3 +102,11 @@ class Context:
     def lock_dialogue(self, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane for one input to the program in it and the answer."""
         return self.services.locks.hold(self.tmux, pane, PaneUse.DIALOGUE, holder=f"call-{self.call}")
+
+
+async def _refuse_while_person_answers(tmux: Tmux, pane: PaneId, **words: str) -> None:
+    """Raise Refused if a call would type where a person answers a question. Most often there is none."""
+    if find_sockets(ASKS):
+        from muxpilot.people.typing_guard import refuse_while_person_answers
+
+        await refuse_while_person_answers(tmux, pane, **words)

@@ -228,7 +228,7 @@ async def _type_slowly(
     for _ in range(repeat):
         for step in steps:
             await send(pane, step)
-            await asyncio.sleep(pause_s)
+            await ctx.pause_typing(pane, pause_s)
         if enter:
             await ctx.tmux.input.press(pane, "Enter")
 

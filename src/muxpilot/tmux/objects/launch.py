@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
@@ -86,6 +87,8 @@ _RUN_SHELL = (
     'if [ -n "$3" ] && [ -d "$3" ]; then ' + start_with_marks() + 'rm -rf "$3"; fi; ' + start_without_marks()
 )
 
+_SHELL = ("/bin/sh", "-c")
+_NAME = "muxpilot"  # of the script, as its $0
 _LONGEST_COMMAND = 100_000  # the kernel accepts 128 kB for one argument
 _trace = area("tmux")
 
@@ -130,7 +133,7 @@ class Launch:
     def _with_control_fifo(cls, folder: TemporaryFolder, script: str, *arguments: str) -> Launch:
         fifo = folder.create_fifo("launch")
         writer = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        argv = ("/bin/sh", "-c", script, "muxpilot", str(fifo), *arguments)
+        argv = (*_SHELL, script, _NAME, str(fifo), *arguments)
         return cls(argv, secrets.token_hex(8), fifo, writer)
 
     @property
@@ -167,6 +170,11 @@ class Launch:
                 os.write(self._writer, b"\n")
             os.close(self._writer)
             self._writer = -1
+
+
+def is_launcher(argv: Sequence[str]) -> bool:
+    """Return whether a process with these arguments is the parent of a pane's command."""
+    return tuple(argv[:2]) == _SHELL and list(argv[3:4]) == [_NAME]
 
 
 def validate_command(command: str) -> str:
