@@ -107,6 +107,29 @@ def test_every_package_has_a_row() -> None:
     assert set(LAYERS) - {package_of(path) for path in files()} == set()
 
 
+def layers_of_the_page() -> list[set[str]]:
+    """Return the rows of the picture in docs/architecture.md, from the top, without the words beside it."""
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    picture = page.partition("\n## The layers\n")[2].split("```text\n")[1].split("```")[0]
+    rows = [line.split("   ")[0].split() for line in picture.splitlines() if not line.startswith(" ")]
+    return [set(row) for row in rows]
+
+
+def test_the_picture_of_the_layers_has_every_package_above_what_it_imports() -> None:
+    rows = layers_of_the_page()
+    height = {package: -number for number, row in enumerate(rows) for package in row}
+    ours = set(LAYERS) - {"__init__", "__main__"}
+    assert sum(map(len, rows)) == len(height)
+    assert set(height) == ours
+    imported = {
+        package: set(LAYERS[package].split()) | (set() if package in BASE else BASE) for package in ours
+    }
+    wrong = [
+        (package, name) for package in ours for name in imported[package] if height[name] >= height[package]
+    ]
+    assert wrong == []
+
+
 def test_each_row_is_what_the_package_imports() -> None:
     """A missing word is a new dependency; a word too many allows what no file needs."""
     assert {package: " ".join(sorted(_packages_used(package))) for package in LAYERS} == LAYERS
