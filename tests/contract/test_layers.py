@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from tests.contract.source import SOURCE, files, imported_names, imports, package_of, place
@@ -108,14 +109,13 @@ def test_every_package_has_a_row() -> None:
 
 
 def layers_of_the_page() -> list[set[str]]:
-    """Return the rows of the picture in docs/architecture.md, from the top, without the words beside it."""
+    """Return the rows of the first table in docs/architecture.md, from the top."""
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    picture = page.partition("\n## The layers\n")[2].split("```text\n")[1].split("```")[0]
-    rows = [line.split("   ")[0].split() for line in picture.splitlines() if not line.startswith(" ")]
-    return [set(row) for row in rows]
+    table = page.partition("\n## The layers\n")[2].partition("| --- | --- |\n")[2].partition("\n\n")[0]
+    return [set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in table.splitlines()]
 
 
-def test_the_picture_of_the_layers_has_every_package_above_what_it_imports() -> None:
+def test_the_page_has_every_package_above_what_it_imports() -> None:
     rows = layers_of_the_page()
     height = {package: -number for number, row in enumerate(rows) for package in row}
     ours = set(LAYERS) - {"__init__", "__main__"}
