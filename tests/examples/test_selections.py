@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md")))
 LINES = sorted(
-    line.partition("  #")[0].removeprefix("./dev test ").strip()
+    line.partition(" #")[0].removeprefix("./dev test ").strip()
     for page in PAGES
     for line in page.read_text().splitlines()
     if line.startswith("./dev test ") and " -k " in line
