@@ -7,6 +7,7 @@ The bar: each begins its work within 0.3 s.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -79,6 +80,7 @@ def measure() -> list[tuple[str, str, str]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="the commands for a terminal, measured").parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed muxpilot is compiled
     with tempfile.TemporaryDirectory(prefix="mx", dir="/tmp", ignore_cleanup_errors=True) as folder:
         os.environ |= {"HOME": folder, "XDG_RUNTIME_DIR": folder, "SHELL": "/bin/bash"}

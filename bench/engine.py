@@ -9,6 +9,7 @@ whether the bars are met or not: a noisy machine is not a failure, but it says s
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import shutil
@@ -189,6 +190,7 @@ async def measure(binary: str, folder: str) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="the engine, measured").parse_args()
     binary = shutil.which("tmux")
     if binary is None:
         sys.exit("there is no tmux to measure")

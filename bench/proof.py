@@ -37,6 +37,7 @@ from bench.version_1_defects import DEFECTS
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".cache" / "proof"
 PAGE = ROOT / "docs" / "proof.md"
+INTRO = ROOT / "bench" / "proof_intro.md"
 NODE = ROOT / ".cache" / "conformance"
 LIMIT_S = 5400
 # Parts run side by side: what is slow then is the machine, and no fault.
@@ -324,15 +325,11 @@ def earlier_sections() -> dict[str, str]:
 def write_page() -> None:
     """Write docs/proof.md, of what each part said last."""
     earlier = earlier_sections()
-    intro = (
-        "# Proof\n\nWhat takes too long for the tests: `./dev proof`, or `./dev proof PART` for one part.\n"
-        "Each tells when and where it ran last.\n"
-    )
     sections = []
     for name in PARTS:
         row = kept(name)
         sections.append(section(row) if row else earlier.get(name, f"## {name}\n\nnot run\n"))
-    PAGE.write_text("\n".join([intro, *sections]))
+    PAGE.write_text("\n".join([INTRO.read_text(), *sections]))
 
 
 def main() -> int:

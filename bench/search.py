@@ -10,6 +10,7 @@ which is read in place.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import shutil
@@ -142,6 +143,7 @@ async def measure(folder: Path) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="searches in buffers, measured").parse_args()
     if shutil.which("tmux") is None:
         sys.exit("there is no tmux to measure")
     with tempfile.TemporaryDirectory(prefix="mx", dir="/tmp") as folder:

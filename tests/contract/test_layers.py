@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from tests.contract.source import SOURCE, files, imported_names, imports, package_of, place
@@ -105,6 +106,28 @@ LIBRARIES = {
 def test_every_package_has_a_row() -> None:
     assert {package_of(path) for path in files()} - set(LAYERS) == set()
     assert set(LAYERS) - {package_of(path) for path in files()} == set()
+
+
+def layers_of_the_page() -> list[set[str]]:
+    """Return the rows of the first table in docs/architecture.md, from the top."""
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    table = page.partition("\n## The layers\n")[2].partition("| --- | --- |\n")[2].partition("\n\n")[0]
+    return [set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in table.splitlines()]
+
+
+def test_the_page_has_every_package_above_what_it_imports() -> None:
+    rows = layers_of_the_page()
+    height = {package: -number for number, row in enumerate(rows) for package in row}
+    ours = set(LAYERS) - {"__init__", "__main__"}
+    assert sum(map(len, rows)) == len(height)
+    assert set(height) == ours
+    imported = {
+        package: set(LAYERS[package].split()) | (set() if package in BASE else BASE) for package in ours
+    }
+    wrong = [
+        (package, name) for package in ours for name in imported[package] if height[name] >= height[package]
+    ]
+    assert wrong == []
 
 
 def test_each_row_is_what_the_package_imports() -> None:

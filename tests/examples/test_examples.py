@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from docs.view_picture import WINDOW, main
 from muxpilot.protocol.envelope import CAPABILITIES_KEY
+from tests.rigs.browser import PROGRAM
 from tests.rigs.namespaces import run_container
 from tests.rigs.wire import ENVELOPE, private_place
 
@@ -160,3 +164,18 @@ def test_an_agent_works_in_a_container_and_is_recorded(tmp_path: Path) -> None:
     assert "step 3" in told
     with Image.open(film) as frames:
         assert getattr(frames, "n_frames", 1) > 3
+
+
+@pytest.mark.skipif(PROGRAM is None or shutil.which("vim") is None, reason="there is no Chromium, or no vim")
+@pytest.mark.timeout(200)
+async def test_the_picture_of_the_view_page_is_drawn_and_nothing_else_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script itself waits until the page shows all four panes, the question and the refused call."""
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    picture = folder / "view.png"
+    await main(picture)
+    with Image.open(picture) as shot, Image.open(EXAMPLES.parent / "view.png") as shown:
+        assert (shot.format, shot.size) == ("PNG", WINDOW)
+        assert shown.size == WINDOW
+    assert list(folder.iterdir()) == [picture]

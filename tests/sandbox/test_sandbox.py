@@ -163,6 +163,22 @@ async def test_an_ordinary_user_can_do_it_too(possible: None, outside: Path) -> 
     assert "You cannot read the workspace 'private'." in done.stderr
 
 
+def test_an_installation_with_its_dependencies_alone_is_enough(possible: None, outside: Path) -> None:
+    """Leave out all site-packages (-S), which also have the libraries of developers."""
+    libraries = outside / "libraries"
+    libraries.mkdir()
+    (libraries / "re2").symlink_to(Path(sysconfig.get_path("purelib")) / "re2")
+    source = Path(__file__).parents[2] / "src"
+    env = {**environment(outside / "home"), "PYTHONPATH": f"{source}:{libraries}"}
+    python = f"{sys.base_prefix}/bin/python3"
+    argv = (python, "-S", "-m", "muxpilot", "sandbox", "--workspace", str(outside / "work"))
+    done = subprocess.run(
+        [*argv, "--", "--version"], capture_output=True, text=True, check=False, timeout=LIMIT_S, env=env
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("muxpilot ")
+
+
 def test_root_is_told_that_a_workspace_must_be_its_own(possible: None, outside: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")

@@ -132,11 +132,11 @@ def _program_folders() -> list[str]:
 
 def _package_folders() -> tuple[str, str]:
     """Return the folders of muxpilot and its libraries, also those that Python finds only through HOME."""
-    sdk = importlib.util.find_spec("mcp")
-    if sdk is None or sdk.origin is None:
-        raise Unavailable("The MCP SDK is not installed.", "Install muxpilot with its dependencies.")
+    library = importlib.util.find_spec("re2")  # one that every installation has
+    if library is None or library.origin is None:
+        raise Unavailable("google-re2 is not installed.", "Install muxpilot with its dependencies.")
     here = Path(muxpilot.__file__).resolve()
-    return str(here.parents[1]), str(Path(sdk.origin).resolve().parents[1])
+    return str(here.parents[1]), str(Path(library.origin).resolve().parents[1])
 
 
 def _is_system(path: str) -> bool:

@@ -23,6 +23,7 @@ Checked = TypeVar("Checked")
 DEFAULT_SERVER = "default"
 # How long to wait for streams to close in order before the connection is closed under them.
 _STREAMS_CLOSE_S = 0.25
+_MOST_NAMES = 20  # in an error
 
 
 @record
@@ -133,8 +134,7 @@ class TmuxServers:
             return known[0]
         if name and "/" not in name:  # a misspelt name must not become a server of its own
             what = f"The argument 'socket' is {name[:80]!r}, and no server has that name."
-            # Hints are written for the users of the tools, so they name tools.
-            raise BadInput(what, "Use list-servers to see the names there are, or give the path of a socket.")
+            raise BadInput(what, self._name_servers())
         return ServerAddress(validate_socket_path(name))
 
     def visible_addresses(self) -> Iterator[tuple[str, ServerAddress]]:
@@ -142,6 +142,13 @@ class TmuxServers:
         for name, address in self._addresses.items():
             if self._is_visible(address.identity):
                 yield name, address
+
+    def _name_servers(self) -> str:
+        """Return the hint that says which names there are: not every scope has list-servers."""
+        names = [name for name, _ in self.visible_addresses()]
+        more = ", …" if len(names) > _MOST_NAMES else ""
+        given = f"one of: {', '.join(names[:_MOST_NAMES])}{more}; or " if names else ""
+        return f"Give {given}the path of a socket."
 
     async def close(self) -> None:
         """Close all connections. A second call waits for the first."""

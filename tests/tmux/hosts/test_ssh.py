@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,8 @@ from muxpilot.errors import BadInput, NoServer, NoTmux, Unreachable
 from muxpilot.tmux.hosts.far import FarEndpoint
 from muxpilot.tmux.hosts.ssh import SshRoute
 from muxpilot.tmux.servers import ServerAddress, TmuxServers
+
+FIRST = ascii_lowercase[:19]  # with the default server, as many as an error names
 
 
 @pytest.mark.parametrize(
@@ -96,6 +99,33 @@ def test_a_name_is_a_server_and_another_word_is_none() -> None:
     for word in ("c", "B", "b ", "..", "mx-none"):
         with pytest.raises(BadInput, match="no server has that name"):
             servers.get(word)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "hidden", "hint"),
+    [
+        ("bc", "", "Give one of: default, b, c; or the path of a socket."),
+        ("bc", "b", "Give one of: default, c; or the path of a socket."),
+        ("bc", "bcd", "Give the path of a socket."),
+        (
+            ascii_lowercase,
+            "",
+            f"Give one of: default, {', '.join('abcdefghijklmnopqrs')}, …; or the path of a socket.",
+        ),
+    ],
+)
+def test_the_error_of_an_unknown_name_names_the_servers_that_may_be_known(
+    addresses: str, hidden: str, hint: str
+) -> None:
+    """Hide the servers whose sockets have one of the letters in `hidden`; that of the default one is d."""
+    servers = TmuxServers(
+        "/tmp/mx-none/d",
+        addresses={name: ServerAddress(f"/tmp/mx-none/{name}") for name in addresses},
+        is_visible=lambda socket: socket.rpartition("/")[2] not in hidden,
+    )
+    with pytest.raises(BadInput) as told:
+        servers.get("other")
+    assert str(told.value) == f"The argument 'socket' is 'other', and no server has that name. {hint}"
 
 
 def test_a_server_on_another_host_is_found_by_its_identity() -> None:
