@@ -296,6 +296,52 @@ def test_codexs_own_entry_is_accepted_and_gets_the_variables_of_tmux(
     assert path.read_text() == own + 'env_vars = ["TMUX", "TMUX_PANE", "TMUX_TMPDIR"]\n'
 
 
+# As goose itself writes a file: it does so when an extension is added or switched on or off.
+GOOSES_OWN = """\
+GOOSE_PROVIDER: openai
+extensions:
+  muxpilot:
+    enabled: false
+    type: stdio
+    name: muxpilot
+    description: tmux for agents
+    cmd: COMMAND
+    args:
+    - --scope
+    - all
+    - --socket
+    - '/tmp/a #x: it''s'
+    envs: {}
+    env_keys: []
+    timeout: 300
+    bundled: null
+    available_tools: []
+  todo:
+    enabled: true
+    type: platform
+GOOSE_MODEL: x
+"""
+
+
+def test_an_entry_that_goose_has_written_again_stays_as_it_is(run: Run, home: Path, programs: Path) -> None:
+    (programs / "muxpilot").write_text("#!/bin/sh\n")
+    (programs / "muxpilot").chmod(0o755)
+    path = home / ".config/goose/config.yaml"
+    path.parent.mkdir(parents=True)
+    own = GOOSES_OWN.replace("COMMAND", str(programs / "muxpilot"))
+    path.write_text(own)
+    code, out, _ = run("--scope", "all", "--socket", "/tmp/a #x: it's", "install", "goose")
+    assert (code, path.read_text()) == (0, own)
+    assert "already" in out
+    assert run("--scope", "classic", "install", "goose")[0] == 0
+    entries = yaml.safe_load(own)
+    entries["extensions"]["muxpilot"]["args"] = ["--scope", "classic"]
+    assert parse_file(path) == entries
+    assert run("install", "goose", "--uninstall")[0] == 0
+    del entries["extensions"]["muxpilot"]
+    assert parse_file(path) == entries
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [

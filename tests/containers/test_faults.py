@@ -20,6 +20,7 @@ from muxpilot.tmux.hosts.exec_command import ExecRoute
 from muxpilot.tmux.hosts.far import FarEndpoint
 from muxpilot.tmux.servers import TmuxServers
 from tests.containers.conftest import Inside, far_settings, muxpilot_in
+from tests.containers.test_heartbeat import read_answer, running
 from tests.rigs.namespaces import NEEDED, PROMPT, run_container
 from tests.rigs.waiting import LIMIT_S, eventually, is_running, send_signal, within
 from tests.shells.conftest import Barrier
@@ -231,6 +232,29 @@ async def test_a_command_that_ends_while_no_muxpilot_runs_is_told_exactly() -> N
         async with muxpilot_in(container) as it:
             told = await it.call("get-command-result", commandId=running["commandId"], waitMs=WAIT_MS)
             assert (told["output"], told["exitCode"]) == ("in the gap\n", 4), told
+
+
+async def test_a_command_runs_where_the_one_before_ended_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its muxpilot was killed, and without a journal nothing shows how it ended."""
+    monkeypatch.setenv("HOME", "/root")
+    with run_container(has_only=NEEDED) as container:
+        async with muxpilot_in(container) as it:
+            await it.pane("work")
+        async with running(container.command, "cat") as process:
+            before = await read_answer(process)
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        container.tmux("send-keys", "-t", "work:0.0", "C-c")
+
+        async def is_at_its_prompt() -> bool:
+            return container.tmux("capture-pane", "-p", "-t", "work").rstrip().endswith(PROMPTS)
+
+        await eventually(is_at_its_prompt)
+        async with muxpilot_in(container) as it:
+            told = await it.run("work:0.0", "echo next; (exit 3)")
+            assert (told["output"], told["exitCode"]) == ("next\n", 3), told
+            old = await it.call("get-command-result", commandId=before["commandId"])
+            assert (old["status"], old["exitCode"]) == ("lost", None), old
 
 
 # Settings

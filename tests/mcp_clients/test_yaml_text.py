@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from muxpilot.mcp_clients.yaml_text import find_yaml, remove_yaml, set_yaml
+from muxpilot.mcp_clients.yaml_text import find_yaml, read_value, remove_yaml, set_yaml
 
 PATH = ("extensions", "muxpilot")
 VALUE: dict[str, Any] = {"enabled": True, "cmd": "a #b: 'c' \"d\" ö", "args": ["-m", "- x", "{"], "envs": {}}
@@ -33,7 +33,7 @@ def test_an_entry_is_added_and_removed_and_the_rest_stays(name: str) -> None:
     after = set_yaml(before, PATH, VALUE)
     others = content.get("extensions") or {}
     assert yaml.safe_load(after) == content | {"extensions": others | {"muxpilot": VALUE}}
-    assert set(find_yaml(after, PATH) or ()) == set(VALUE)
+    assert find_yaml(after, PATH) == VALUE
     assert set_yaml(after, PATH, VALUE) == after
     removed = yaml.safe_load(remove_yaml(after, PATH))
     assert removed == content | {"extensions": others}
@@ -48,7 +48,39 @@ def test_only_the_given_keys_of_an_entry_change() -> None:
     assert changed == text.replace("args:\n    - old\n    - older", "args: []").replace(
         "cmd: x", 'cmd: "muxpilot"'
     )
-    assert find_yaml(text, PATH) == {"timeout": "20 # slow", "args": "- old\n    - older", "cmd": "x"}
+    assert find_yaml(text, PATH) == {"timeout": 20, "args": ["old", "older"], "cmd": "x"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "muxpilot",
+        "muxpilot # mine",
+        "a b#c:d",
+        "/home/me/.local/bin/muxpilot",
+        "true",
+        "null",
+        "300 # seconds",
+        "''",
+        "'- x #y' # mine",
+        "'it''s'",
+        '"a #b\\n" # mine',
+        "[]",
+        "{} # none",
+        '["--scope", "all"]',
+        "- --scope\n    - all\n    - '#x'\n    - \"ö\"\n    - 'true'",
+    ],
+)
+def test_a_value_is_read_as_by_other_readers(text: str) -> None:
+    assert (
+        read_value(text)
+        == yaml.safe_load(f"key:\n    {text}" if text.startswith("-") else f"key: {text}")["key"]
+    )
+
+
+@pytest.mark.parametrize("text", ["|\n  muxpilot", "[muxpilot]", "'a' b", "muxpilot\n  --scope", '"\\x41"'])
+def test_a_value_of_another_form_is_a_text(text: str) -> None:
+    assert read_value(text) == text
 
 
 @pytest.mark.parametrize(

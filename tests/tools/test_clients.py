@@ -63,10 +63,14 @@ async def test_a_person_is_detached(rig: Rig, call: Call, fails: Fails, pane: Sh
     assert made.session in [row["id"] for row in (await call("list-sessions"))["sessions"]]
 
 
+tells_clients = pytest.mark.tmux_since(3, 3, "it shows messages to no client that is named")
+
+
 async def wait_until_shown(someone: AttachedPerson, text: str) -> None:
     await wait_until(lambda: text.encode() in bytes(someone.seen))
 
 
+@tells_clients
 async def test_a_message_is_shown_to_those_who_look_on_and_counted(rig: Rig, call: Call, pane: Shell) -> None:
     made, other = await pane(SLEEP), await pane(SLEEP)
     assert await call("display-message", message="nobody") == {"shown": 0}
@@ -84,6 +88,7 @@ async def test_a_message_is_shown_to_those_who_look_on_and_counted(rig: Rig, cal
         assert await call("display-message", message="read-pane", paneId=made.pane) == {"shown": 1}
 
 
+@tells_clients
 async def test_a_message_is_shown_as_it_is_and_expands_nothing(rig: Rig, call: Call, pane: Shell) -> None:
     made, canary = await pane(SLEEP), rig.folder / "canary"
     message = f"#(touch {canary}) #{{pane_id}} %H $(touch {canary}) #[fg=red]é;"
@@ -119,6 +124,7 @@ async def test_the_default_server_is_listed(rig: Rig, call: Call) -> None:
     assert row["sessions"] == len([name for name in names if "hub" not in name])
 
 
+@tells_clients
 async def test_people_who_leave_are_no_longer_counted(rig: Rig, call: Call, pane: Shell) -> None:
     made = await pane(SLEEP)
     async with attach_person("tmux", rig.socket, "attach-session", "-t", made.session):

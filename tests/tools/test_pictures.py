@@ -51,6 +51,7 @@ async def test_a_picture_shows_what_the_pane_shows(rig: Rig, pane: Shell) -> Non
     assert light.pixels[0][0] == (255, 255, 255)
 
 
+@pytest.mark.tmux_since(3, 3, "it does not tell the colour of underlines")
 async def test_what_tmux_tells_of_lines_is_drawn(rig: Rig, pane: Shell) -> None:
     """Draw underlines with their own colour, and overlines, as this tmux writes them."""
     made = await pane(

@@ -124,10 +124,9 @@ def _add_to_yaml(text: str, section: str, entry: dict[str, Any]) -> str:
         return set_yaml(text, path, entry)
     if not _is_ours({key: found.get(key, "") for key in ("cmd", "args")}):
         raise ForeignEntry
-    written = {key: find_yaml(set_yaml("", path, {key: value}), path) for key, value in entry.items()}
     changes = {
-        key: entry[key]
-        for key, line in written.items()
-        if key not in found or (key in _START_KEYS and {key: found[key]} != line)
+        key: value
+        for key, value in entry.items()
+        if key not in found or (key in _START_KEYS and found[key] != value)
     }
     return set_yaml(text, path, changes) if changes else text

@@ -10,6 +10,8 @@ import re
 from typing import Any
 
 _REFUSED = re.compile(r" *\t|---\s*\S|\.\.\.\s*$")
+_SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*)'(?:\s+#.*)?")
+_COMMENT = re.compile(r"(?:\s+#.*)?")
 
 
 def set_yaml(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
@@ -54,8 +56,8 @@ def remove_yaml(text: str, path: tuple[str, str]) -> str:
     return "".join(lines)
 
 
-def find_yaml(text: str, path: tuple[str, str]) -> dict[str, str] | None:
-    """Return the keys of the entry at `section.name` with their lines as they are, or None."""
+def find_yaml(text: str, path: tuple[str, str]) -> dict[str, Any] | None:
+    """Return the keys of the entry at `section.name` with their values, or None."""
     lines = text.splitlines(keepends=True)
     section = _find_section(lines, path[0])
     indent = _indent_of_children(lines, *section) if section else None
@@ -71,8 +73,31 @@ def find_yaml(text: str, path: tuple[str, str]) -> dict[str, str] | None:
         if key is not None:
             block = _find_block(lines, key[1], number, entry[1], indent=inner or "")
             end = block[1] if block else number + 1
-            found[key[1]] = "".join(lines[number:end])[key.end() :].strip()
+            found[key[1]] = read_value("".join(lines[number:end])[key.end() :].strip())
     return found
+
+
+def read_value(text: str) -> Any:
+    """Return a value as goose or muxpilot writes it: on one line, or a list with a line for each item.
+
+    Other forms are returned as a text.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    if lines and all(line.startswith("- ") for line in lines):
+        return [_read_line(line[2:].strip()) for line in lines]
+    return _read_line(text)
+
+
+def _read_line(text: str) -> Any:
+    """Return what JSON, single quotes or no quotes mean. A comment may follow."""
+    if (quoted := _SINGLE_QUOTED.fullmatch(text)) is not None:
+        return quoted[1].replace("''", "'")
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        value, end = None, 0
+    is_json = end > 0 and _COMMENT.fullmatch(text, end) is not None
+    return value if is_json else re.sub(r"\s+#.*", "", text)
 
 
 def _find_section(lines: list[str], key: str) -> tuple[int, int] | None:

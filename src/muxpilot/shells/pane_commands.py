@@ -120,11 +120,11 @@ class PaneCommands:
 
         Others of the queue are about to be removed.
         """
-        foreign = self.shared_commands.list_running_foreign()
+        shared = self.shared_commands
         return [
             command
-            for command in (*foreign, *self._queue)
-            if not command.status.is_final and command.waiting_for != "shell"
+            for command in (*shared.list_running_foreign(), *self._queue)
+            if not (command.status.is_final or command.waiting_for == "shell" or shared.is_unseen(command))
         ]
 
     async def open(self) -> None:

@@ -130,6 +130,11 @@ class SharedCommands:
             if command is not None and command.is_foreign and command.status is CommandStatus.RUNNING
         ]
 
+    def is_unseen(self, command: Command) -> bool:
+        """Return whether nothing shows how a command that we took over ends: it is about to be lost."""
+        is_taken = command.is_restored and not command.is_foreign and command.status is CommandStatus.RUNNING
+        return is_taken and all(shell.command is not command for shell in self._pane.stack.shells)
+
     @property
     def has_foreign(self) -> bool:
         """Return whether another muxpilot is responsible for a command that has not ended."""

@@ -41,7 +41,8 @@ async def test_no_path_or_name_forges_a_record(
     made = await tmux.sessions.create("é世", program=PaneProgram("exec sleep 600"))
     version = await tmux.connection.server_version()
     refuses_controls = version >= (3, 7)  # in names, not in paths
-    size = (200, 50) if version >= (3, 3) else (80, 24)  # of a window that a person makes in the background
+    # Of a window that a person makes in the background. Builds of 3.2 and 3.2a differ.
+    sizes = {(200, 50)} if version >= (3, 3) else {(200, 50), (80, 24)}
 
     def accepted(name: str) -> str:
         return keep_printable(name) if refuses_controls else name
@@ -59,7 +60,8 @@ async def test_no_path_or_name_forges_a_record(
         pane = panes[windows[number].id]
         assert _as_tmux_shows_it(pane.current_path) == _as_tmux_shows_it(path)
         assert (pane.index, pane.current_command, pane.session_id) == (0, "sleep", made.session_id)
-        assert (pane.width, pane.height, pane.is_dead) == (*size, False)
+        assert (pane.width, pane.height) in sizes
+        assert not pane.is_dead
     assert len(panes) == len(windows) == len(paths) + 1
     assert {row.session_name for row in windows.values()} == {"é世"}
     assert [row.size_bytes for row in await tmux.buffers.list()] == [7]

@@ -22,6 +22,7 @@ from muxpilot.tmux.connection.failures import error_from_message
 from muxpilot.tmux.models import BUFFER, Buffer
 from muxpilot.tmux.objects.validate import validate_name
 from muxpilot.tmux.quote import escape_format
+from muxpilot.tmux.version import MISSING_BUFFERS_ARE_REFUSED
 
 _LONGEST_LINE = 1 << 15
 _COPY_BYTES = 1 << 20
@@ -124,10 +125,19 @@ class Buffers:
                 raise BadInput(
                     f"A buffer named {new!r} already exists.", "Delete it first, or use another name."
                 )
-            await self._change("set-buffer", "-b", _require_name(old), "-n", new)
+            await self._require_buffer(old)
+            await self._change("set-buffer", "-b", old, "-n", new)
 
     async def delete(self, name: str) -> None:
-        await self._change("delete-buffer", "-b", _require_name(name))
+        await self._require_buffer(name)
+        await self._change("delete-buffer", "-b", name)
+
+    async def _require_buffer(self, name: str) -> None:
+        """Raise NotFound where an older tmux would take the newest buffer, which may be a person's."""
+        _require_name(name)
+        takes_other = await self._connection.server_version() < MISSING_BUFFERS_ARE_REFUSED
+        if takes_other and all(row.name != name for row in await self.list()):
+            raise NotFound("buffer", name)
 
     def discard(self, name: str) -> asyncio.Task[None]:
         """Delete a buffer in the background if it exists: tmux may not answer."""

@@ -12,7 +12,7 @@ from muxpilot.terminal.escapes import ESC, LINK, SGR, SGR_SEQUENCE
 from muxpilot.terminal.width import EmojiCells, cell_width
 from muxpilot.tmux.connection.connection import Connection
 from muxpilot.tmux.ids import PaneId
-from muxpilot.tmux.version import DEAD_ROW_HAS_FORMAT, emoji_cells
+from muxpilot.tmux.version import DEAD_ROW_HAS_FORMAT, JOINED_LINES_HAVE_NO_FILLING, emoji_cells
 
 # A line number of tmux: 0 is the top of the screen, -5 is five lines above it, "-" the first or the last.
 LineNumber = int | str
@@ -205,14 +205,22 @@ class Capture:
             if not colors:
                 blocks = (await self._connection.run(*asked, repeatable=True)).blocks
                 if not any(looks_drawn(block.lines) for block in blocks):
-                    return [write_blanks(decode_rows(block.lines)) for block in blocks]
+                    decoded = [decode_rows(block.lines) for block in blocks]
+                    return [await self._clean(rows, join=join) for rows in decoded]
             reply = await self._connection.run(*((*one, "-e") for one in asked), repeatable=True)
         except NotFound:
             raise NotFound("pane", pane) from None
-        decoded = (
+        decoded = [
             decode_styled_rows(block.lines, colors=colors, keeps_blanks=join or pad) for block in reply.blocks
-        )
-        return [write_blanks(rows) for rows in decoded]
+        ]
+        return [await self._clean(rows, join=join and not colors) for rows in decoded]
+
+    async def _clean(self, rows: list[str], *, join: bool) -> list[str]:
+        """Return rows with blanks for tabs, and without those that an older tmux adds to joined lines."""
+        rows = write_blanks(rows)
+        if not join or await self._connection.server_version() >= JOINED_LINES_HAVE_NO_FILLING:
+            return rows
+        return [row.rstrip(" ") for row in rows]
 
 
 def strip_trailing_blank_rows(rows: list[str]) -> list[str]:
