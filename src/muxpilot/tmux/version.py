@@ -18,7 +18,7 @@ OLDEST: Version = (3, 2)
 MESSAGES_REACH_CLIENTS: Version = (3, 3)
 # The row "Pane is dead" of a pane that stays can be left out (remain-on-exit-format).
 DEAD_ROW_HAS_FORMAT: Version = (3, 3)
-# Before, `capture-pane -J` fills lines with blanks that nobody printed.
+# Before, `capture-pane -J` fills lines with blanks that no program printed.
 JOINED_LINES_HAVE_NO_FILLING: Version = (3, 3)
 # Before, delete-buffer and set-buffer -n take the newest buffer where none has the name.
 MISSING_BUFFERS_ARE_REFUSED: Version = (3, 4)
