@@ -38,6 +38,17 @@ async def test_a_job_in_the_background_that_stops_does_not_stop_its_command(desk
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+async def test_a_command_that_is_stopped_after_one_that_failed_is_told(desk: Desk, shell: str) -> None:
+    """fish keeps the status of the command before."""
+    pane = await desk.own_pane(shell)
+    assert (await desk.run(pane, "sh -c 'exit 4'"))["exitCode"] == 4
+    ended = await desk.get_result(await stop_program(desk, pane, "/bin/sleep 60"))
+    assert (ended["status"], ended["exitCode"]) == ("stopped", None), ended
+    failed = await desk.run(pane, "sh -c 'exit 4'")
+    assert (failed["status"], failed["exitCode"]) == ("failed", 4), failed
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 async def test_a_program_that_ends_with_that_status_has_failed(desk: Desk, shell: str) -> None:
     pane = await desk.own_pane(shell)
     answer = await desk.run(pane, "sh -c 'exit 148'")

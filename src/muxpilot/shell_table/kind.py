@@ -48,6 +48,7 @@ class ShellKind:
     line_error: bytes = b""  # the editor keeps a wrong line, and prints an error that begins with this
     drops_early_keys: bool = False  # its editor ignores Ctrl-C while a key binding runs
     reports_stop_as_success: bool = False  # the status after C-z is 0, not 128 plus the signal
+    keeps_status_at_stop: bool = False  # the status after C-z is that of the command before
 
     # How the process detector distinguishes its prompt from its builtin `read` (processes/decide.py).
     has_line_editor: bool = True  # `read` does not use the editor, so a canonical read is not the prompt

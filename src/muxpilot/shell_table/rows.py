@@ -111,6 +111,7 @@ _ROWS = (
         drops_early_keys=True,
         read_looks_like_prompt=True,
         reports_stop_as_success=True,
+        keeps_status_at_stop=True,
         short_options_with_value="oCdDfp",
         long_options_with_value=("--init-command", "--profile", "--features", "--debug"),
     ),

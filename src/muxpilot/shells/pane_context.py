@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _RESUMES = re.compile(r"\s*(fg\b|%)")
 # What shells print when a job is stopped; each at the end of the output.
 _STOP_NOTICE = re.compile(
-    r"(?i)((^|\^Z)\[\d+\].*(stopped|suspended)|: suspended |has stopped)[^\n]*\s*\Z", re.MULTILINE
+    r"(?i)((^|\^Z)\[\d+\].*(stopped|suspended)|: suspended |Job \d+, .* has stopped)[^\n]*\s*\Z", re.MULTILINE
 )
 _NOTICE_BYTES = 400
 # A command that leaves a job in the background, whose notice would look the same.
@@ -117,13 +117,15 @@ class PaneContext:
         """Return whether a job of this command was stopped: its status alone may be any program's own.
 
         On this host the job is a stopped child of the shell, begun by this command unless that resumes one.
-        On another host only the shell's notice shows it. fish, ksh93 and mksh report status 0 with a notice.
+        On another host only the shell's notice shows it. ksh93 and mksh report status 0 with a notice, fish
+        the status of the command before.
         """
-        may_be_success = shell.kind.reports_stop_as_success and not _BACKGROUND.search(command.text)
-        if shell.status == 0 and not may_be_success:
+        needs_notice = shell.status == 0 or shell.kind.keeps_status_at_stop
+        may_be_notice = shell.kind.reports_stop_as_success and not _BACKGROUND.search(command.text)
+        if needs_notice and not may_be_notice:
             return False
         has_notice = bool(_STOP_NOTICE.search(command.output.excerpt(_NOTICE_BYTES)[0]))
-        if shell.status == 0 and not has_notice:
+        if needs_notice and not has_notice:
             return False
         has_child = has_notice if self.is_remote else self._has_stopped_child(shell, command)
         if has_child is None:

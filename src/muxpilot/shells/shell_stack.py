@@ -167,10 +167,15 @@ class ShellStack:
             return
         if shell.status is None:
             command.mark_lost("The command was given up before it was complete.")
-        elif shell.status in STOPPED_STATUSES and self._has_stopped_job(shell, command):
+        elif self._may_be_stopped(shell) and self._has_stopped_job(shell, command):
             command.mark_stopped()
         else:
             command.finish(shell.status, "Interrupted." if shell.status == _INTERRUPTED else None)
+
+    @staticmethod
+    def _may_be_stopped(shell: NestedShell) -> bool:
+        """Return whether the status of a command can be that of a stopped job."""
+        return shell.status in STOPPED_STATUSES or shell.kind.keeps_status_at_stop
 
     def _push(self, mark: ShellMark) -> None:
         kind = SHELLS.get(mark.value)
