@@ -34,6 +34,7 @@ from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
+_KEY_TRIES = 3
 
 
 class CommandRun:
@@ -180,10 +181,13 @@ class CommandRun:
     async def _check_start(self) -> None:
         """Find out whether the shell keeps the line in its editor: fish does so without a mark.
 
-        fish keeps a line that is incomplete, or that it finds wrong.
+        fish keeps a line that is incomplete, or that it finds wrong. Ctrl-C removes it, without a mark too.
         """
         shell, pane = self._shell, self._pane
-        if not await self._is_line_kept() or not await pane.ask_typed_length(shell) or not self._is_typed():
+        length = await self._ask_kept_length()
+        if length == 0 and shell.order.serial == shell.line.serial:
+            pane.stack.handle(shell, ShellEvent.LINE_REMOVED)
+        if not length or not self._is_typed():
             return
         _, error, message = shell.line.text_after_echo().partition(shell.kind.line_error)
         if not error:
@@ -193,6 +197,16 @@ class CommandRun:
         pane.stack.handle(shell, ShellEvent.LINE_REFUSED)
         shell.status = _NOT_FOUND_STATUS
         await pane.clear_line(shell)
+
+    async def _ask_kept_length(self) -> int | None:
+        """Return how much of the line the shell keeps, or None if it has started. fish may drop our key."""
+        for _ in range(_KEY_TRIES):
+            if not await self._is_line_kept():
+                return None
+            length = await self._pane.ask_typed_length(self._shell)
+            if length is not None or not self._is_typed():
+                return length
+        return None
 
     async def _is_line_kept(self) -> bool:
         """Return whether the shell still reads its terminal, or may, after the line was typed.

@@ -243,13 +243,20 @@ class PromptWaiter:
         return is_quiet and (await self._pane.read_state()).waiting_for == "shell"
 
     async def _give_up_incomplete(self, shell: NestedShell) -> Obstacle | None:
-        """Clear a command of ours that the shell waits for the rest of: it has done nothing yet."""
-        if shell.command is not None:
+        """Clear a command of ours that the shell waits for the rest of: it has done nothing yet.
+
+        A client or a person may press Ctrl-C in the same moment. One of the two then comes at the prompt, and
+        would interrupt the next line: the shell must have taken both before that is typed.
+        """
+        await self._pane.wait_for_redraw()
+        if shell.phase is Phase.CONTINUATION and shell.command is not None:
             shell.command.is_cancelled = True
             await self._pane.clear_line(shell)
-        if not shell.kind.marks_start:
-            await self._pane.wait_until_shell_reads()
-        return None if shell.phase is Phase.PROMPT else _GIVING_UP
+            await self._pane.wait_for_redraw()
+        if shell.phase is not Phase.PROMPT:
+            return _GIVING_UP
+        shell.prompt.may_have_typeahead = True  # so that our key is answered first
+        return await self._find_typed_text(shell)
 
     async def _enter_shell(self, shell: NestedShell | None) -> Obstacle | None:
         """Load our marks into the foreground program, if that is a shell at its prompt.

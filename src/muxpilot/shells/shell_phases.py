@@ -57,6 +57,7 @@ class ShellEvent(FastEnum):
     LINE_NOT_TYPED = "the line was not typed"
     LINE_KEPT = "the shell keeps the line in its editor"
     LINE_REFUSED = "the shell refuses the line"
+    LINE_REMOVED = "the line was removed before it ran"
     PROMPT_MISSING = "no prompt mark came after the status"
     KEY_ANSWERED = "the private key answered"
     GAP = "a gap in the stream"
@@ -115,6 +116,7 @@ TRANSITIONS = (
     Transition(ShellEvent.LINE_NOT_TYPED, (Phase.TYPED,), Phase.PROMPT),
     Transition(ShellEvent.LINE_KEPT, (Phase.TYPED,), Phase.CONTINUATION),
     Transition(ShellEvent.LINE_REFUSED, (Phase.TYPED,), Phase.FINISHED),
+    Transition(ShellEvent.LINE_REMOVED, (Phase.TYPED,), Phase.PROMPT, Action.FINISH_COMMAND),
     Transition(ShellEvent.PROMPT_MISSING, (Phase.FINISHED,), Phase.UNKNOWN, Action.FINISH_COMMAND),
     Transition(ShellEvent.KEY_ANSWERED, (Phase.STARTING, Phase.UNKNOWN, Phase.RUNNING), Phase.PROMPT),
     Transition(ShellEvent.GAP, _ALL, Phase.UNKNOWN),
