@@ -1,4 +1,4 @@
-"""A person or a client presses Ctrl-C while muxpilot gives an incomplete command up: the next one runs whole."""
+"""Ctrl-C is pressed while muxpilot gives an incomplete command up: the next command runs whole."""
 
 from __future__ import annotations
 

@@ -60,3 +60,21 @@ async def test_an_exit_is_told_and_the_pane_closed_beside_a_persons_hook(desk: D
         return pane not in desk.run_tmux("list-panes", "-a", "-F", "#{pane_id}").split()
 
     await eventually(is_closed)
+
+
+@pytest.mark.parametrize(
+    ("shell", "command"),
+    [
+        ("bash", "unset PROMPT_COMMAND; PS1='% '"),
+        ("bash", "PROMPT_COMMAND=(true); PS1='% '"),
+        ("zsh", "precmd_functions=() preexec_functions=() PROMPT='% '"),
+    ],
+)
+async def test_a_command_that_removes_all_our_hooks_ends_and_the_next_is_told(
+    desk: Desk, shell: str, command: str
+) -> None:
+    pane = await desk.own_pane(shell)
+    answer = await desk.run(pane, command)
+    assert (answer["status"], answer["exitCode"], answer["output"]) == ("completed", 0, ""), answer
+    assert (await desk.run(pane, "sh -c 'exit 3'"))["exitCode"] == 3
+    assert (await desk.run(pane, "echo next"))["output"] == "next\n"

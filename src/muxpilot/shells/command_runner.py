@@ -8,6 +8,7 @@ it does not understand), silence (perhaps the command waits for input), or the e
 from __future__ import annotations
 
 import os
+import re
 import time
 
 from muxpilot.errors import Refused, Unavailable
@@ -35,6 +36,8 @@ from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
 _KEY_TRIES = 3
+# Commands that can remove our hooks from bash and zsh.
+_CHANGES_HOOKS = re.compile(r"PROMPT_COMMAND|precmd_functions")
 
 
 class CommandRun:
@@ -285,9 +288,9 @@ class CommandRun:
 
         While the pane is not quiet the marks may be on their way. False then leaves it to the next check.
         """
-        pane = self._pane
+        pane, is_quiet = self._pane, self._is_quiet  # before the shell prints its answer to our key
         if may_ask_for_end(pane, self._shell, self._command, state):
-            if not self._is_quiet:
+            if not is_quiet:
                 return False
             if await end_unseen(pane, self._shell, self._command, state=state, line=line):
                 return True
@@ -295,7 +298,7 @@ class CommandRun:
             pane.stack.drop(self._shell, ENDED_UNSEEN)
             return True
         if self._has_lost_marks(state):
-            return self._is_quiet and await self._continue_without_marks(state, line)
+            return is_quiet and await self._continue_without_marks(state, line)
         return None
 
     def _report_input(self, state: ForegroundState, shown: CursorLine) -> None:
@@ -354,11 +357,15 @@ class CommandRun:
         return self._is_back_at_prompt(state) or (is_unknown_shell and self._has_opened_shell(state, line))
 
     def _has_lost_marks(self, state: ForegroundState) -> bool:
-        """Return whether the prompt is back without marks: the command has set PS1, which held them."""
-        if self._shell.kind.marks_start or self._shell.phase is not Phase.RUNNING:
+        """Return whether the prompt is back without marks: the command has replaced what held them.
+
+        A shell with start marks prints them from two places. It may also read a line for its command.
+        """
+        if self._shell.phase is not Phase.RUNNING or not self._is_back_at_prompt(state):
             return False
-        is_sure = not state.is_ambiguous or "PS1" in self._command.text
-        return self._is_back_at_prompt(state) and is_sure
+        if self._shell.kind.marks_start:
+            return bool(_CHANGES_HOOKS.search(self._command.text))
+        return not state.is_ambiguous or "PS1" in self._command.text
 
     async def _continue_without_marks(self, state: ForegroundState, line: str) -> bool:
         """Load the marks again. The shell then reports the status that it still knows.
