@@ -276,6 +276,22 @@ async def test_of_a_flood_in_the_gap_the_newest_output_is_kept(place: Place, wit
     assert told["output"].endswith(f"{last - 1}\n{last}\n")
 
 
+async def test_sizes_and_offsets_of_a_flood_are_the_same_in_every_muxpilot(place: Place) -> None:
+    """The one that ran the command has written down how long its output was."""
+    args = write_config(place, journal_cap_bytes=2 << 20)
+    async with killed_server(place, *args) as first, killed_server(place, *args) as other:
+        pane = await create_pane(place, first)
+        ran = await first.call("execute-command", paneId=pane, command="seq 700000")
+        near_end = {"commandId": ran["commandId"], "offsetBytes": ran["outputBytes"] - 100_000}
+        told = [await wire.call("get-command-result", **near_end) for wire in (first, other)]
+    async with one_server(place, *args) as second:
+        told.append(await second.call("get-command-result", **near_end))
+        lost = await second.call("get-command-result", commandId=ran["commandId"], offsetBytes=0)
+    assert {answer["outputBytes"] for answer in (ran, *told, lost)} == {ran["outputBytes"]}
+    assert {answer["output"] for answer in told} == {told[0]["output"]}
+    assert "were not kept: the output begins at the latter" in lost["reason"]
+
+
 async def test_without_a_journal_commands_run_and_nothing_is_kept(place: Place, witness: Witness) -> None:
     args = write_config(place, journal=False)
     async with killed_server(place, *args) as first:

@@ -131,3 +131,33 @@ def test_output_begins_behind_the_echo(case: str) -> None:
     data, line, rest = ECHOES[case]
     at = find_echo_end(data, line)
     assert (data[at:] if at >= 0 else None) == rest
+
+
+def test_offsets_count_what_is_missing_at_the_beginning_where_the_whole_length_is_known() -> None:
+    output = CommandOutput(ScreenShape(80, 10), CAP)
+    output.note_lost(90, "it is gone")
+    output.feed(b"kept\r\n")
+    output.finish()
+    output.note_total(105)
+    assert output.size == 105
+    assert output.excerpt(100) == ("kept\n", True)
+    assert output.slice(101, 3).text == "ept"
+    part = output.slice(40, 3)
+    assert (part.text, part.is_cut, part.note.startswith("Bytes 40 to 100 were not kept")) == (
+        "kep",
+        True,
+        True,
+    )
+    assert output.read_from(0, 100).begin == output.read_from(100, 100).begin == 100
+    output.close()
+
+
+def test_offsets_count_what_is_here_where_another_part_is_missing() -> None:
+    output = CommandOutput(ScreenShape(80, 10), CAP)
+    output.feed(b"first\r\n")
+    output.note_lost(90, "it is gone")
+    output.feed(b"last\r\n")
+    output.finish()
+    output.note_total(105)
+    assert output.size == len("first\nlast\n")
+    output.close()

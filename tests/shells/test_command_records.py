@@ -32,7 +32,7 @@ from muxpilot.trace import area
 
 PLACE = JournalPlace("0001-abcdef", 42)
 TYPED = TypingRecord(TypingTicket("a.1"), PLACE, "f" * 32, [{"nonce": "f" * 32}])
-END = EndedCommand("failed", 3, None, time.monotonic_ns(), PLACE)
+END = EndedCommand("failed", 3, None, time.monotonic_ns(), PLACE, output_bytes=17)
 
 
 def asked(command_id: str, owner: str = "one") -> RecordedCommand:
@@ -69,6 +69,13 @@ def test_the_first_end_counts_and_nothing_follows_it() -> None:
     )
     command = history.commands["a"]
     assert (command.end, command.owner, command.is_cancelled, command.typed) == (END, "one", False, [])
+
+
+def test_the_end_of_an_older_muxpilot_does_not_tell_the_length_of_the_output() -> None:
+    end = {name: value for name, value in records.end_record("a", END).items() if name != "bytes"}
+    told = history_of(records.ask_record(asked("a")), end).commands["a"].end
+    assert told is not None
+    assert (told.exit_code, told.output_bytes) == (3, 0)
 
 
 def test_a_line_that_was_not_typed_is_queued_again_unless_it_was_typed_since() -> None:

@@ -13,7 +13,8 @@ from muxpilot.journal.owners import OwnerState
 from muxpilot.journal.record_log import RecordLog
 from muxpilot.journal.record_numbers import DAMAGES
 from muxpilot.shells.command import Command
-from muxpilot.shells.command_records import JournalPlace, RecordedCommand
+from muxpilot.shells.command_output import CommandOutput
+from muxpilot.shells.command_records import EndedCommand, JournalPlace, RecordedCommand
 from muxpilot.shells.command_restore import CommandReplay, end_of, restore_command
 from muxpilot.shells.pane_log import RECORDS_FILE, PaneLog, RecordLimits
 from muxpilot.tmux import PaneId, PaneStream, Tmux
@@ -74,21 +75,24 @@ class CommandArchive:
 
     async def restore(self, tmux: Tmux, pane: PaneId, recorded: RecordedCommand) -> Command:
         """Return a command that has ended, or whose pane is gone, with the output that is still kept."""
-        command = restore_command(
+        command = self._begin(tmux, pane, recorded)
+        replay = await self._replay(tmux, command, recorded)
+        if recorded.end is not None:
+            return _end_as_recorded(self._begin(tmux, pane, recorded), recorded.end, command.output)
+        if not command.status.is_final:
+            await self._end_with_pane(tmux, command, replay)
+        await self._write_end(tmux, command)
+        return command
+
+    def _begin(self, tmux: Tmux, pane: PaneId, recorded: RecordedCommand) -> Command:
+        """Return a command as it was asked for, without its end and its output."""
+        return restore_command(
             recorded,
             tmux.socket,
             pane=pane,
             output_limit=self._output_limit,
             trace=self._trace.child(server=tmux.socket, pane=pane),
         )
-        replay = await self._replay(tmux, command, recorded)
-        if recorded.end is not None:
-            _end_as_recorded(command, recorded)
-            return command
-        if not command.status.is_final:
-            await self._end_with_pane(tmux, command, replay)
-        await self._write_end(tmux, command)
-        return command
 
     async def _write_end(self, tmux: Tmux, command: Command) -> None:
         """Write down how a command ended, for the muxpilots after this one."""
@@ -164,12 +168,16 @@ async def _find_exit(tmux: Tmux, pane: PaneId) -> ExitStatus | None:
     return await read_exit(tmux.connection, pane)
 
 
-def _end_as_recorded(command: Command, recorded: RecordedCommand) -> None:
-    """Take the end from the record: what the output shows may be cut."""
-    assert recorded.end is not None
-    command.end_as_recorded(recorded.end)
-    command.reason, command.exit_code = recorded.end.reason, recorded.end.exit_code
-    command.ended_at = recorded.end.ended_ns / 1e9
+def _end_as_recorded(command: Command, end: EndedCommand, output: CommandOutput) -> Command:
+    """End a command as its record says, with the output that was read again.
+
+    The command that was read again is another object: where its output is cut, it may have ended otherwise.
+    """
+    command.output = output
+    command.end_as_recorded(end)
+    command.reason = end.reason
+    output.note_total(end.output_bytes)
+    return command
 
 
 def _pane_of(folder: Path) -> PaneId:

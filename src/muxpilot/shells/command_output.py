@@ -262,6 +262,8 @@ class CommandOutput:
         self._spool = OutputSpool(limit_bytes)
         self.lost_bytes = 0
         self.lost_reason = ""
+        self._skipped = 0  # bytes of text before the first one that is here
+        self._is_lost_later = False  # a part is missing that is not the beginning
         self.on_bytes: Callable[[bytes], None] | None = None  # also gets each byte as it comes
 
     def feed(self, data: bytes) -> None:
@@ -276,6 +278,12 @@ class CommandOutput:
         """Note that so many bytes of the output are missing, and why."""
         self.lost_bytes += count
         self.lost_reason = reason
+        self._is_lost_later = self._is_lost_later or self.size > 0
+
+    def note_total(self, total: int) -> None:
+        """Note how long the whole text was, so that offsets count what is missing at its beginning."""
+        if self.lost_bytes and not self._is_lost_later:
+            self._skipped = max(0, total - self.size)
 
     def describe_loss(self) -> str:
         """Return a sentence that says why bytes are missing."""
@@ -301,7 +309,8 @@ class CommandOutput:
 
     @property
     def size(self) -> int:
-        return self._spool.size + len(self._open)
+        """Return the length of the text, with what is known to be missing at its beginning."""
+        return self._skipped + self._spool.size + len(self._open)
 
     @property
     def disk_error(self) -> str:
@@ -310,10 +319,9 @@ class CommandOutput:
 
     def excerpt(self, limit: int, hide: HideSecrets | None = None) -> tuple[str, bool]:
         """Return the text, or its head and tail with a note between them; and whether it was cut."""
-        still_open = self._open
-        size = self._spool.size + len(still_open)
+        still_open, size = self._open, self.size - self._skipped
         if size <= limit:
-            return _decode(self._spool.read_ends(limit)[0] + still_open, hide), False
+            return _decode(self._spool.read_ends(limit)[0] + still_open, hide), self._skipped > 0
         head, tail = self._spool.read_ends(min(limit, self._spool.size))
         everything = (tail or head) + still_open
         half = limit // 2
@@ -323,8 +331,8 @@ class CommandOutput:
         note = f"\n[… {left_out} bytes left out …]\n"
         if hide is None:
             return _decode(first) + note + _decode(last), True
-        following = self.slice(len(first), _MARGIN).text
-        before = self.slice(max(0, size - len(last) - _MARGIN), min(_MARGIN, size - len(last))).text
+        following = self._slice_here(len(first), _MARGIN).text
+        before = self._slice_here(max(0, size - len(last) - _MARGIN), min(_MARGIN, size - len(last))).text
         return hide("", _decode(first), following) + note + hide(before, _decode(last), ""), True
 
     def full_text(self, hide: HideSecrets | None = None) -> tuple[str, bool]:
@@ -340,12 +348,16 @@ class CommandOutput:
 
     def slice(self, offset: int, limit: int, hide: HideSecrets | None = None) -> OutputPart:
         """Return at most `limit` bytes from an offset on, as whole characters."""
+        return self._slice_here(offset - self._skipped, limit, hide)
+
+    def _slice_here(self, offset: int, limit: int, hide: HideSecrets | None = None) -> OutputPart:
+        """Return the same; the offset counts from the first byte that is here."""
         still_open, spool = self._open, self._spool
-        size = spool.size + len(still_open)
-        wanted, note = min(offset, size), ""
-        begin = spool.find_kept(wanted)
+        wanted, note = min(offset, spool.size + len(still_open)), ""
+        begin = spool.find_kept(max(0, wanted))
         if begin > wanted:
-            note = f"Bytes {wanted} to {begin} were not kept: the output begins at the latter."
+            gone = f"{self._skipped + wanted} to {self._skipped + begin}"
+            note = f"Bytes {gone} were not kept: the output begins at the latter."
         data = spool.read(begin, limit) if begin < spool.size else b""
         if begin + len(data) == spool.size or begin >= spool.size:
             at = max(0, begin - spool.size)
@@ -354,18 +366,21 @@ class CommandOutput:
         text = _decode(whole)
         if hide is not None:
             room = 0 if note else min(_MARGIN, begin)
-            text = hide(self.slice(begin - room, room).text, text, self.slice(begin + limit, _MARGIN).text)
-        return OutputPart(text, is_cut=offset > 0 or begin + len(data) < size, note=note)
+            before, following = self._slice_here(begin - room, room), self._slice_here(begin + limit, _MARGIN)
+            text = hide(before.text, text, following.text)
+        is_cut = self._skipped + offset > 0 or begin + len(data) < spool.size + len(still_open)
+        return OutputPart(text, is_cut=is_cut, note=note)
 
     def read_from(self, offset: int, limit: int) -> NewOutput:
         """Return the output from an offset on: at most `limit` bytes of what is settled, then the rest."""
         spool = self._spool
-        begin = spool.find_kept(offset if offset <= spool.size else 0)  # it is less after a restart
+        wanted = max(0, offset - self._skipped)
+        begin = spool.find_kept(wanted if wanted <= spool.size else 0)  # it is less after a restart
         settled = spool.read(begin, min(limit, spool.size - begin)) if begin < spool.size else b""
         has_more = begin + len(settled) < spool.size
         data = settled if has_more else settled + self._open
         is_redrawn = self._renderer is not None and self._renderer.is_redrawn
-        return NewOutput(begin, data, len(settled), is_redrawn=is_redrawn, has_more=has_more)
+        return NewOutput(self._skipped + begin, data, len(settled), is_redrawn=is_redrawn, has_more=has_more)
 
     def close(self) -> None:
         self._renderer = None

@@ -82,6 +82,7 @@ class EndedCommand:
     reason: str | None
     ended_ns: int
     place: JournalPlace
+    output_bytes: int = 0  # the length of its output; 0 if that is not known
 
 
 @mutable_object
@@ -276,6 +277,7 @@ class CommandHistory:
             reason=None if reason is None else str(reason),
             ended_ns=read_whole(fields["ended"]),
             place=JournalPlace(str(fields["journal"]), read_whole(fields["offset"])),
+            output_bytes=read_whole(fields.get("bytes", 0)),  # older records do not have it
         )
         del self._unfinished[command.id]
         return command
@@ -367,4 +369,5 @@ def end_record(command_id: str, end: EndedCommand) -> Fields:
         "ended": end.ended_ns,
         "journal": end.place.journal,
         "offset": end.place.offset,
+        "bytes": end.output_bytes,
     }

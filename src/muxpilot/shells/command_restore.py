@@ -48,7 +48,8 @@ def end_of(command: Command, place: JournalPlace) -> EndedCommand:
     """Return how a command has ended, for its record; `place` is where its output ends."""
     status = REFUSED if command.refusal is not None else command.status.value
     ended_ns = round((command.ended_at or time.monotonic()) * NS_PER_S)
-    return EndedCommand(status, command.exit_code, command.reason, ended_ns, place)
+    output_bytes = 0 if command.output.lost_bytes else command.output.size
+    return EndedCommand(status, command.exit_code, command.reason, ended_ns, place, output_bytes)
 
 
 class CommandReplay:
