@@ -54,6 +54,10 @@ CASES = {
     "a line feed alone": (b"ab\ncd\r\n", "ab\n  cd\n"),
     "a saved cursor": (b"one\x1b7\r\ntwo\x1b8!\r\n\r\n", "one!\ntwo\n"),
     "a tab over text": (b"abcdefghij\r\tX\r\n", "abcdefghXj\n"),
+    "a line that wraps behind deleted cells": (
+        b"abc\x1b[19P\x1b[999C" + "漢x\r\n".encode(),
+        "abc" + " " * 58 + "漢x\n",
+    ),
     "cleared": (b"a\r\n\x1b[H\x1b[2Jb\r\n", "a\nb\n"),
 }
 

@@ -108,7 +108,7 @@ class TextPage(Screen):
         last = self.rows[self.y]
         return (
             self.y == len(rows) - 1
-            and self.x == len(last.cells)
+            and self.x == len(last.cells) >= last.used  # erased cells count if the row wraps
             and not last.is_wrapped
             and not self.is_alternate
             and self.is_between_tokens
