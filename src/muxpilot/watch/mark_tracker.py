@@ -120,11 +120,19 @@ class MarkTracker:
         """Return whether a mark was printed before, or by another process than its shell."""
         if mark.kind is MarkKind.LOADED:
             return mark.nonce in self._orders
-        order = self._orders.get(mark.nonce)
+        order = self._orders.get(mark.nonce) or self._find_late_shell(mark.nonce)
         if order is None or order.find_fault(mark) is not None:
             return True
         order.note(mark)
         return False
+
+    def _find_late_shell(self, nonce: str) -> MarkOrder | None:
+        """Return the order of a shell that its own reader had not come to when the watch began."""
+        nested = self._shell.stack.find(nonce) if self._shell is not None else None
+        if nested is None:
+            return None
+        self._marking_start |= {nonce} if nested.kind.marks_start else set()
+        return self._orders.setdefault(nonce, MarkOrder(nested.pid, -1))
 
     def _follow(self, mark: ShellMark) -> None:
         if mark.kind is MarkKind.LOADED:
