@@ -36,6 +36,7 @@ from muxpilot.tmux.objects.typing_ticket import TicketRefused, TypingTicket
 _COMPARED_BYTES = 4096
 _NOT_FOUND_STATUS = 127
 _KEY_TRIES = 3
+_INCOMPLETE = "The command is not complete: the shell waits for the rest of it, such as a closing quote."
 # Commands that can remove our hooks from bash and zsh.
 _CHANGES_HOOKS = re.compile(r"PROMPT_COMMAND|precmd_functions")
 
@@ -165,7 +166,7 @@ class CommandRun:
                 await self._pane.wait_until_shell_reads()
                 return False
             if self._shell.phase is Phase.CONTINUATION:
-                self._report_incomplete()
+                self._command.set_waiting("rest", _INCOMPLETE)
                 return True
             if activity.read_offset != checked_offset:
                 pause_s = timing.first_input_check_s
@@ -228,12 +229,6 @@ class CommandRun:
 
     def _is_typed(self) -> bool:
         return self._shell.phase is Phase.TYPED
-
-    def _report_incomplete(self) -> None:
-        self._command.set_waiting(
-            "rest",
-            "The command is not complete: the shell waits for the rest of it, such as a closing quote.",
-        )
 
     async def _check_waiting(self) -> bool:
         """Note what the command waits for, after a quiet period.
