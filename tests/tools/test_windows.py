@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from muxpilot.tmux.objects.layouts import is_printed_layout
 from tests.rigs.mcp_client import MadeSession, Rig
 from tests.rigs.mcp_fixtures import Call, Fails, Shell
 
@@ -21,11 +22,10 @@ def ask_tmux(rig: Rig, target: str, form: str) -> str:
     return rig.raw("display-message", "-p", "-t", target, form)
 
 
-def ask_layout(rig: Rig, window: str) -> str:
-    """Ask for the layout as tmux tells it to control clients. Since 3.8, the others get JSON."""
-    told = rig.raw("-C", "display-message", "-p", "-t", window, "#{window_layout}")
-    [layout] = [line for line in told.splitlines() if not line.startswith("%")]
-    return layout
+def is_layout_of(rig: Rig, window: str, layout: str) -> bool:
+    """Return whether tmux tells this layout. Since 3.8, it tells JSON to all but control clients."""
+    told = ask_tmux(rig, window, "#{window_layout}")
+    return is_printed_layout(layout) if told.startswith("{") else layout == told
 
 
 async def rows(call: Call, made: MadeSession) -> list[dict[str, object]]:
@@ -48,10 +48,11 @@ async def test_windows_are_listed_with_the_fields_of_the_contract(rig: Rig, call
         "panes": 2,
         "sessionId": made.session,
         "sessionName": made.name,
-        "layout": ask_layout(rig, made.window),
+        "layout": first["layout"],
         "zoomed": False,
         "activePaneId": made.pane,
     }
+    assert is_layout_of(rig, made.window, str(first["layout"]))
     assert set(first) == ROW
     assert (second["id"], second["active"], second["panes"]) == (other["windowId"], False, 1)
 
@@ -153,7 +154,8 @@ async def test_a_layout_is_chosen_by_name(rig: Rig, call: Call, pane: Shell, lay
     for _ in range(2):
         await call("split-pane", paneId=made.pane, command=SLEEP)
     answer = await call("select-layout", windowId=made.window, layout=layout)
-    assert answer == {"windowId": made.window, "layout": ask_layout(rig, made.window)}
+    assert answer == {"windowId": made.window, "layout": answer["layout"]}
+    assert is_layout_of(rig, made.window, answer["layout"])
 
 
 async def test_a_layout_that_was_told_can_be_set_again(call: Call, pane: Shell) -> None:
