@@ -15,7 +15,8 @@ import pytest
 
 from muxpilot.app import build
 from muxpilot.config.flags import load_settings
-from muxpilot.errors import BadInput
+from muxpilot.errors import BadInput, Unreachable
+from muxpilot.tmux import Pane, PaneId
 from muxpilot.tmux.hosts.exec_command import ExecRoute
 from muxpilot.tmux.hosts.far import FarEndpoint
 from muxpilot.tmux.servers import TmuxServers
@@ -215,10 +216,37 @@ async def test_where_no_journal_can_be_kept_the_gap_is_told(monkeypatch: pytest.
     with run_container(has_only=NEEDED) as container:
         async with muxpilot_in(container) as it:
             told = await run_over_a_broken_connection(it, "echo in the gap; (exit 9)")
-            assert (told["status"], told["exitCode"], told["outputTruncated"]) == ("lost", None, True), told
+            assert (told["status"], told["exitCode"], told["outputTruncated"]) == ("lost", None, True), str(
+                told
+            )
             assert "ended while its output was interrupted" in told["reason"]
             assert (await it.run(told["paneId"], "echo next"))["output"] == "next\n"
         assert not [path for path in container.root.rglob("*muxpilot*") if path.is_file()]
+
+
+async def test_a_command_is_not_lost_when_its_host_is_out_of_reach_in_the_middle_of_a_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without `ps` there, a check asks tmux whether a full-screen program is in front."""
+    monkeypatch.setenv("HOME", "/root")
+    with run_container(has_only=NEEDED) as container:
+        async with muxpilot_in(container) as it:
+            pane, panes = await it.pane("work"), it.app.servers.default.panes
+            os.mkfifo(container.root / "tmp/gate")
+            running = await it.run(pane, "read -r _ </tmp/gate; (exit 9)", timeoutSeconds=0.2)
+            failed = asyncio.Event()
+
+            async def fail(_: PaneId) -> Pane:
+                failed.set()
+                raise Unreachable("The engine is gone.", "Try again.")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(panes, "get", fail)
+                async with asyncio.timeout(LIMIT_S):
+                    await failed.wait()
+            (container.root / "tmp/gate").write_text("go\n")
+            told = await it.call("get-command-result", commandId=running["commandId"], waitMs=WAIT_MS)
+            assert (told["status"], told["exitCode"]) == ("failed", 9), str(told)
 
 
 async def test_a_command_that_ends_while_no_muxpilot_runs_is_told_exactly() -> None:

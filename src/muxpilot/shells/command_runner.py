@@ -235,19 +235,22 @@ class CommandRun:
 
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
-        pane, command = self._pane, self._command
+        try:
+            return await self._look_at_pane()
+        except Unavailable as error:
+            is_followed = self._shell in self._pane.stack.shells  # else nothing would end the command
+            if not self._pane.is_remote or not is_followed:
+                raise
+            self._command.set_waiting(None, str(error))  # its host may come back
+            return False
+
+    async def _look_at_pane(self) -> bool:
+        pane, command, offset = self._pane, self._command, self._pane.activity.read_offset
         if command.is_foreign and self._shell.line.untyped_lines:
             return False  # another muxpilot types its next line in a moment
-        offset = pane.activity.read_offset
-        try:
-            state = await pane.read_state()
-            shown = await pane.tmux.capture.cursor_line(pane.pane)
-            await pane.read_all_output()
-        except Unavailable as error:
-            if not pane.is_remote:
-                raise
-            command.set_waiting(None, str(error))  # its host may come back
-            return False
+        state = await pane.read_state()
+        shown = await pane.tmux.capture.cursor_line(pane.pane)
+        await pane.read_all_output()
         if pane.is_remote and not pane.tmux.streams.is_receiving(pane.pane):
             command.trace.debug("not checked: the stream is interrupted")
             return False  # the end may have been in the gap; this is known when the stream is back
@@ -261,14 +264,14 @@ class CommandRun:
 
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
-        command, line = self._command, shown.text
+        pane, command, line = self._pane, self._command, shown.text
         if self._is_line_untaken(state):
             command.trace.debug("not checked: the shell has not taken the line yet")
             return False
         is_over = await self._check_unmarked_end(state, line)
         if is_over is not None:
             return is_over
-        if state.is_remote and not state.is_known and await self._is_full_screen():
+        if state.is_remote and not state.is_known and (await pane.tmux.panes.get(pane.pane)).is_alternate:
             self._report_full_screen(state)
             return False
         if self._has_opened_shell(state, line):
@@ -310,9 +313,6 @@ class CommandRun:
         """Return whether the shell reads because our line has not reached it yet, not for its command."""
         is_reading = self._is_typed() and state.foreground_pid == self._shell.pid
         return is_reading and self._pane.activity.silence_s() < self._pane.timing.line_taken_s
-
-    async def _is_full_screen(self) -> bool:
-        return (await self._pane.tmux.panes.get(self._pane.pane)).is_alternate
 
     def _report_full_screen(self, state: ForegroundState) -> None:
         """Report a full-screen program that is quiet: behind ssh only the screen shows it."""
