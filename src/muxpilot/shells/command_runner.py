@@ -235,28 +235,26 @@ class CommandRun:
 
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
-        try:
-            return await self._look_at_pane()
-        except Unavailable as error:
-            is_followed = self._shell in self._pane.stack.shells  # else nothing would end the command
-            if not self._pane.is_remote or not is_followed:
-                raise
-            self._command.set_waiting(None, str(error))  # its host may come back
-            return False
-
-    async def _look_at_pane(self) -> bool:
-        pane, command, offset = self._pane, self._command, self._pane.activity.read_offset
+        pane, command = self._pane, self._command
         if command.is_foreign and self._shell.line.untyped_lines:
             return False  # another muxpilot types its next line in a moment
-        state = await pane.read_state()
-        shown = await pane.tmux.capture.cursor_line(pane.pane)
-        await pane.read_all_output()
+        offset = pane.activity.read_offset
+        try:
+            state = await pane.read_state()
+            shown = await pane.tmux.capture.cursor_line(pane.pane)
+            await pane.read_all_output()
+        except Unavailable as error:
+            if not pane.is_remote:
+                raise
+            command.set_waiting(None, str(error))  # its host may come back
+            return False
         if pane.is_remote and not pane.tmux.streams.is_receiving(pane.pane):
             command.trace.debug("not checked: the stream is interrupted")
             return False  # the end may have been in the gap; this is known when the stream is back
         if pane.activity.read_offset != offset or self._is_stream_behind(shown.text):
             command.trace.debug("not checked: the stream is behind the screen")
             return False
+        # For a pane of another host no more is asked: it may be out of reach by then, or back after a gap.
         return await self._judge_waiting(state, shown)
 
     async def _judge_waiting(self, state: ForegroundState, shown: CursorLine) -> bool:
@@ -264,14 +262,14 @@ class CommandRun:
 
         Return True if the next queued command may be typed into it, because it has opened a shell or ended.
         """
-        pane, command, line = self._pane, self._command, shown.text
+        command, line = self._command, shown.text
         if self._is_line_untaken(state):
             command.trace.debug("not checked: the shell has not taken the line yet")
             return False
         is_over = await self._check_unmarked_end(state, line)
         if is_over is not None:
             return is_over
-        if state.is_remote and not state.is_known and (await pane.tmux.panes.get(pane.pane)).is_alternate:
+        if state.is_remote and not state.is_known and shown.is_alternate:
             self._report_full_screen(state)
             return False
         if self._has_opened_shell(state, line):

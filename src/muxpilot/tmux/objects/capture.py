@@ -48,6 +48,7 @@ class CursorLine:
 
     text: str
     is_cursor_shown: bool
+    is_alternate: bool  # full-screen programs draw on the alternate screen
 
 
 class Capture:
@@ -133,11 +134,11 @@ class Capture:
         return (await self.cursor_line(pane)).text
 
     async def cursor_line(self, pane: PaneId) -> CursorLine:
-        """Return the text before the cursor on its row, and whether the cursor is shown."""
-        ask = "#{cursor_x} #{cursor_y} #{cursor_flag}"
-        (column, row, is_shown), rows = await self._capture_with_numbers(pane, ask)
+        """Return the text before the cursor on its row, and what tmux tells of the screen."""
+        ask = "#{cursor_x} #{cursor_y} #{cursor_flag} #{alternate_on}"
+        (column, row, is_shown, is_alternate), rows = await self._capture_with_numbers(pane, ask)
         line = rows[row] if row < len(rows) else ""
-        return CursorLine(line.ljust(column)[:column], bool(is_shown))
+        return CursorLine(line.ljust(column)[:column], bool(is_shown), bool(is_alternate))
 
     async def screen(self, pane: PaneId) -> CapturedScreen:
         """Return the whole screen, with colours and with the blanks at the ends of rows."""
