@@ -150,6 +150,21 @@ async def test_a_killed_muxpilot_leaves_nothing_where_its_pipes_stay_open(
         await eventually(is_alone, limit_s=60)
 
 
+async def test_the_hub_ends_with_a_client_that_is_killed_when_no_program_reads_its_errors(
+    smallest: Container, engine: Path
+) -> None:
+    """The shell that ran the client prints that it was killed, and must still end the hub."""
+    async with muxpilot_in(smallest) as it:
+        await it.pane("work")
+    async with running(keep_open(engine, smallest), "cat", ("60", "600")) as process:
+        await read_answer(process)
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+        for pid in smallest.tmux("list-clients", "-F", "#{client_pid}").split():
+            smallest.tmux("run-shell", f"kill -KILL {pid}")
+        await eventually(lambda: has_no_client(smallest))
+
+
 async def test_a_muxpilot_that_was_stopped_goes_on_with_nothing_lost(engine: Path) -> None:
     with run_container() as container:
         async with muxpilot_in(container) as it:
