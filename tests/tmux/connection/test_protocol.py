@@ -153,6 +153,11 @@ def test_a_forged_end_inside_of_a_marked_record_is_body(first: list[bytes], seco
     ]
 
 
+def test_a_forged_end_after_a_mark_alone_on_its_line_is_body() -> None:
+    lines = (GUARD, b"%end " + STAMP, b"", GUARD)
+    assert parse_trusted(block(STAMP, *lines), mark=GUARD) == [CommandReply((ok(*lines),))]
+
+
 def test_a_marked_request_may_print_nothing_or_fail() -> None:
     failed = Block(ok=False, lines=(b"can't find window: @9",))
     assert parse_trusted(block(STAMP), mark=GUARD) == [CommandReply((ok(),))]

@@ -99,8 +99,13 @@ class _PendingRequest:
         if not self.mark or not body:
             return True
         if line.startswith(b"%end"):
-            return body[-1].endswith(self.mark)
+            last = body[-1]  # a mark alone may begin a record whose text begins with a line feed
+            return last.endswith(self.mark) and (last != self.mark or self._has_whole_records(body))
         return not body[0].startswith(self.mark)
+
+    def _has_whole_records(self, body: list[bytes]) -> bool:
+        """Return whether each record that has begun in this body has ended there."""
+        return sum(line.count(self.mark) for line in body) % 2 == 0
 
     def is_answered_with(self, block: Block) -> bool:
         """Add a block, and tell whether it is the last one."""
