@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 INSTALL_LIMIT_S = 300
+_QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 # The Inspector needs Node 22.19; the package `node` brings one along, whatever the machine has.
 PACKAGES = {
     "node": "22.23.3",
@@ -86,7 +87,8 @@ def _install(place: Path, packages: dict[str, str]) -> None:
         new = Path(scratch) / "new"
         new.mkdir()
         (new / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
-        _run(npm, "install", "--no-audit", "--no-fund", "--loglevel=error", cwd=new)
+        # A connection that has stalled is given up long before the limit of the whole.
+        _run(npm, "install", "--fetch-timeout=60000", *_QUIET, cwd=new)
         program = "node" if "node" in packages else "claude"
         _run(str(new / "node_modules/.bin" / program), "--version", cwd=new)
         new.rename(place)

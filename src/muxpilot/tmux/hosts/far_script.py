@@ -48,7 +48,8 @@ _REQUIRE_TMUX = b'command -v BINARY >/dev/null || { echo "' + NO_TMUX.encode() +
 #   a word that this shell says to tmux after its client has ended (not if the shell is killed).
 # The trap: when the client is killed, some shells print so, where perhaps no program reads it any more.
 _RUN_WITH_HUB = (
-    b"trap : PIPE; d=${TMPDIR:-/tmp}/muxpilot-TOKEN f=$d/fifo; t=$(command -v BINARY); m() { $l COMMAND; }; l=$1; "
+    b"trap : PIPE; "
+    b"d=${TMPDIR:-/tmp}/muxpilot-TOKEN f=$d/fifo; t=$(command -v BINARY); m() { $l COMMAND; }; l=$1; "
     b"if command -v mkdir >/dev/null && command -v mkfifo >/dev/null && command -v rm >/dev/null "
     b'&& (umask 077; mkdir "$d" && { mkfifo "$f" || { rm -rf "$d"; false; }; }) 2>/dev/null '
     b'&& command exec 9<>"$f"; then m; s=$?; rm -rf "$d"; exit $s; '
