@@ -44,6 +44,7 @@ CASES = {
     "a shorter last state": (b"working\r\x1b[Kok\r\n", "ok\n"),
     "up and over": (b"one\r\ntwo\r\n\x1b[2Auno\r\x1b[2B", "uno\ntwo\n"),
     "a title": (b"\x1b]0;title\x07a\r\n", "a\n"),
+    "a title that SUB has cut off": (b"\x1b]0;title\x1aa\x07b\r\n", "ab\n"),
     "wide": ("漢字\r漢\r\n".encode(), "漢字\n"),
     "no final newline": (b"abc", "abc"),
     "line drawing": (b"\x1b(0lqk\x1b(B box\r\n", "┌─┐ box\n"),

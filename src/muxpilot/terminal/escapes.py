@@ -30,7 +30,7 @@ STRING_ENDS_BYTES = rb"\x07\x1b"
 # A control or escape sequence; `re` searches this a tenth faster than the alternation of both.
 ANY_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])"
 SGR_SEQUENCE = r"\x1b\[[0-9;:]*m"  # colours and attributes of text
-OSC_STRING = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
+OSC_STRING = r"\x1b\][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)"  # titles, links
 # The cursor goes to a row of the screen. `clear` and line editors go only to the first one, or up and down.
 ROW_ADDRESS_BYTES = rb"\x1b\[[0-9]+(?:;[0-9]+[Hf]|d)"
 # What is not seen of a text, in bytes: sequences, strings, and control characters but tab and line feed.
