@@ -34,7 +34,7 @@ def looks_drawn(rows: Sequence[bytes]) -> bool:
 
 def decode_rows(rows: Sequence[bytes]) -> list[str]:
     """Return the text of rows that were captured without `-e`."""
-    return [row.decode("utf-8", "replace") for row in rows]
+    return b"\n".join(rows).decode("utf-8", "replace").split("\n") if rows else []
 
 
 def decode_styled_rows(rows: Sequence[bytes], *, colors: bool, keeps_blanks: bool) -> list[str]:

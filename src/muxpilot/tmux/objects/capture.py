@@ -258,6 +258,8 @@ def _colours_at_end_of(rows: list[str]) -> str:
 
 def write_blanks(rows: list[str]) -> list[str]:
     """Return rows as they stand on the screen: since 3.6 tmux tells a tab as a tab, and not as blanks."""
+    if "\t" not in "".join(rows):
+        return rows
     return [_expand_tabs(row) if "\t" in row else row for row in rows]
 
 
