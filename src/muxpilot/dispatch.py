@@ -31,7 +31,7 @@ from muxpilot.calls import (
 )
 from muxpilot.config.scope import Scope
 from muxpilot.errors import ApprovalNeeded, BadInput, Denied, MuxpilotError, NotAnswering, NotFound
-from muxpilot.people.sockets import ASKS, find_sockets
+from muxpilot.people.typing_check import check_typing
 from muxpilot.protocol.elicitation import InputRequired
 from muxpilot.tmux import PaneId, Tmux
 from muxpilot.tmux.connection.connection import without_policy_filter
@@ -368,12 +368,10 @@ class Dispatch:
 
 
 async def _refuse_while_person_answers(tool: Tool, tmux: Tmux, arguments: Mapping[str, Any]) -> None:
-    """Raise Refused if the call would type where a person answers a question. Most often there is none."""
+    """Raise Refused if the call would type where a person answers a question."""
     pane = arguments.get("pane_id")
-    if tool.effect is Effect.TYPE and isinstance(pane, PaneId) and find_sockets(ASKS):
-        from muxpilot.people.typing_guard import refuse_while_person_answers
-
-        await refuse_while_person_answers(tmux, pane)
+    if tool.effect is Effect.TYPE and isinstance(pane, PaneId):
+        await check_typing(tmux, pane)
 
 
 @contextmanager

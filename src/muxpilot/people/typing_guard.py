@@ -23,7 +23,7 @@ _MOST_PROCESSES = 4096
 _ATTACHED_S = 0.5
 
 
-async def refuse_while_person_answers(tmux: Tmux, pane: PaneId, *, typed: str = "Nothing was typed.") -> None:
+async def refuse_while_person_answers(tmux: Tmux, pane: PaneId, *, typed: str) -> None:
     """Raise Refused if typing into a pane would disturb a person who answers, or answer in their place.
 
     The error tells what was `typed`.

@@ -12,7 +12,7 @@ from muxpilot.calls import Caller, CallRequest, CheckPart
 from muxpilot.idle_sessions import IdleSessions
 from muxpilot.jobs.job_registry import JobRegistry
 from muxpilot.people.people import People
-from muxpilot.people.sockets import ASKS, find_sockets
+from muxpilot.people.typing_check import check_typing
 from muxpilot.reading.pane_cursor import PaneReaders
 from muxpilot.record.recordings import Recordings
 from muxpilot.records import record
@@ -87,13 +87,13 @@ class Context:
     async def lock_pane(self, tmux: Tmux, pane: PaneId) -> AsyncGenerator[None]:
         """Hold a pane while this call types into it. Raise Refused if a person is asked there meanwhile."""
         async with self.services.locks.hold(tmux, pane, PaneUse.TYPE, holder=f"call-{self.call}"):
-            await _refuse_while_person_answers(tmux, pane)
+            await check_typing(tmux, pane)
             yield
 
     async def pause_typing(self, pane: PaneId, seconds: float) -> None:
         """Wait before more is typed into a pane. Raise Refused if a person is asked there meanwhile."""
         await asyncio.sleep(seconds)
-        await _refuse_while_person_answers(self.tmux, pane, typed="The rest was not typed.")
+        await check_typing(self.tmux, pane, typed="The rest was not typed.")
 
     async def pane_name(self, pane: PaneId, tmux: Tmux | None = None) -> str | None:
         """Return the name of a pane in the workspace, or None. `tmux` is its server, if not the call's."""
@@ -102,11 +102,3 @@ class Context:
     def lock_dialogue(self, pane: PaneId) -> AbstractAsyncContextManager[None]:
         """Hold a pane for one input to the program in it and the answer."""
         return self.services.locks.hold(self.tmux, pane, PaneUse.DIALOGUE, holder=f"call-{self.call}")
-
-
-async def _refuse_while_person_answers(tmux: Tmux, pane: PaneId, **words: str) -> None:
-    """Raise Refused if a call would type where a person answers a question. Most often there is none."""
-    if find_sockets(ASKS):
-        from muxpilot.people.typing_guard import refuse_while_person_answers
-
-        await refuse_while_person_answers(tmux, pane, **words)
